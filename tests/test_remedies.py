@@ -901,3 +901,21 @@ def test_the_mode_may_raise_in_a_model_that_is_downloaded_as_code(
     )
     (found,) = findings(tmp_path, text, "DET302")
     assert ("ops of what `torch.hub.load` gives may raise RuntimeError in this mode" in found.help) is said
+
+
+BUFFER = "from stable_baselines3 import SAC\nmodel = SAC.load('last.zip', env='Pendulum-v1')\n"
+LEARN = "model.learn(1000, reset_num_timesteps=False)\n"
+
+
+@pytest.mark.parametrize(
+    "given", ["", "model.load_replay_buffer('b')\n", "model.replay_buffer = open('b')\n"]
+)
+def test_a_replay_buffer_is_loaded_where_the_program_does_not(tmp_path: Path, given: str) -> None:
+    (found,) = findings(tmp_path, f"{BUFFER}{given}{LEARN}", "DET602")
+    assert ("the replay buffer and the torch and NumPy RNG states" in found.message) == (not given)
+    assert ("load it with `load_replay_buffer()`" in found.help) == (not given)
+
+
+def test_an_algorithm_without_a_replay_buffer_is_given_none(tmp_path: Path) -> None:
+    (found,) = findings(tmp_path, f"{BUFFER}{LEARN}".replace("SAC", "PPO"), "DET602")
+    assert "buffer" not in found.message + found.help
