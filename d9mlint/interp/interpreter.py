@@ -144,6 +144,7 @@ class Interp:
         *,
         targets: Targets | None = None,
         device: str = "cuda",
+        device_given: bool = False,
         entry: ModuleFile | None = None,
         imported: frozenset[str] = frozenset(),
         imports: ImportCache | None = None,
@@ -163,6 +164,7 @@ class Interp:
         self.muted = False
         self.targets = targets
         self.device = device
+        self.device_given = device_given
         self.entry = entry
         self.imported_files = imported
         self.imports = imports if imports is not None else ImportCache()
