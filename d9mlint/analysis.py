@@ -116,7 +116,7 @@ class _Packed(NamedTuple):
     files: list[tuple[str, str, bytes]]
     libraries: list[str]
     named: list[tuple[str, str]]
-    shares: list[tuple[list[bytes], Targets, str, list[str], list[str], str]]
+    shares: list[tuple[list[bytes], Targets, tuple[str, bool], list[str], list[str], str]]
 
 
 class AnalysisJob:
