@@ -116,7 +116,7 @@ class _Packed(NamedTuple):
     files: list[tuple[str, str, bytes]]
     libraries: list[str]
     named: list[tuple[str, str]]
-    shares: list[tuple[list[bytes], Targets, str, list[str], list[str], str]]
+    shares: list[tuple[list[bytes], Targets, tuple[str, bool], list[str], list[str], str]]
 
 
 class AnalysisJob:
@@ -173,7 +173,7 @@ class AnalysisJob:
             (
                 [encode(layer) for layer in one.knowledge.layers[1:]],
                 one.targets,
-                one.device,
+                (one.device, one.device_given),
                 sorted(one.rules.codes),
                 [plugin.name for plugin in one.rules.plugins],
                 plugins_digest(one.rules.plugins),
@@ -208,7 +208,8 @@ def open_job(data: bytes) -> AnalysisJob:
         if plugins_digest(plugins) != digest:
             raise UsageError(f"the files of plugin {', '.join(names)} differ there.")
         known = knowledge.load_layers([msgspec.msgpack.decode(layer, type=Compiled) for layer in layers])
-        analyzers.append(Analyzer(project, known, targets, device, Rules(known, codes, plugins)))
+        rules = Rules(known, codes, plugins)
+        analyzers.append(Analyzer(project, known, targets, device[0], rules, device_given=device[1]))
     return AnalysisJob(analyzers)
 
 

@@ -250,7 +250,14 @@ def _loud(seen: Inspection, share: Share) -> Any:
 
     quiet = share.analyzer
     rules = Rules(quiet.knowledge, quiet.knowledge.rules, quiet.rules.plugins)
-    return Analyzer(quiet.project, quiet.knowledge, quiet.targets, quiet.device, rules)
+    return Analyzer(
+        quiet.project,
+        quiet.knowledge,
+        quiet.targets,
+        quiet.device,
+        rules,
+        device_given=quiet.device_given,
+    )
 
 
 def _entry_name(seen: Inspection, at: int) -> str:

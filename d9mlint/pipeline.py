@@ -489,7 +489,14 @@ def _plan(
     # Builders of fixes read files with Python's own parser.
     keys = ["fixes", sys.version]
     for part, versions, mine, facts in zip(parts, targets, own, layered, strict=True):
-        analyzer = Analyzer(project, facts, versions, part.settings.device, Rules(facts, codes, mine.plugins))
+        analyzer = Analyzer(
+            project,
+            facts,
+            versions,
+            part.settings.device,
+            Rules(facts, codes, mine.plugins),
+            device_given="device" in part.settings.origins,
+        )
         kept = None
         if cache is not None and facts_cache is not None:
             # What a run sees of a file is its facts: a comment changes none.

@@ -901,3 +901,46 @@ def test_the_mode_may_raise_in_a_model_that_is_downloaded_as_code(
     )
     (found,) = findings(tmp_path, text, "DET302")
     assert ("ops of what `torch.hub.load` gives may raise RuntimeError in this mode" in found.help) is said
+
+
+BUFFER = "from stable_baselines3 import SAC\nmodel = SAC.load('last.zip', env='Pendulum-v1')\n"
+LEARN = "model.learn(1000, reset_num_timesteps=False)\n"
+
+
+@pytest.mark.parametrize(
+    "given", ["", "model.load_replay_buffer('b')\n", "model.replay_buffer = open('b')\n"]
+)
+def test_a_replay_buffer_is_loaded_where_the_program_does_not(tmp_path: Path, given: str) -> None:
+    (found,) = findings(tmp_path, f"{BUFFER}{given}{LEARN}", "DET602")
+    assert ("the replay buffer and the torch and NumPy RNG states" in found.message) == (not given)
+    assert ("load it with `load_replay_buffer()`" in found.help) == (not given)
+
+
+def test_an_algorithm_without_a_replay_buffer_is_given_none(tmp_path: Path) -> None:
+    (found,) = findings(tmp_path, f"{BUFFER}{LEARN}".replace("SAC", "PPO"), "DET602")
+    assert "buffer" not in found.message + found.help
+
+
+MADE = "from stable_baselines3.common.env_util import make_vec_env\nenv = make_vec_env('Pendulum-v1')\n"
+ENVIRONMENTS = {
+    "an algorithm trains in it": (
+        "from stable_baselines3 import SAC\nSAC('MlpPolicy', env).learn(10)\n",
+        "pass `seed=0` to `make_vec_env`, or to `SAC`",
+    ),
+    "a loaded algorithm plays in it": (
+        "from stable_baselines3 import SAC\nprint(SAC.load('a.zip').predict(env.reset()))\n",
+        "pass `seed=0` to `make_vec_env`",
+    ),
+    "a callback evaluates in it": (
+        "from stable_baselines3 import SAC\nfrom stable_baselines3.common.callbacks import EvalCallback\n"
+        "SAC('MlpPolicy', make_vec_env('Pendulum-v1', seed=1)).learn(10, callback=EvalCallback(env))\n",
+        "pass `seed=0` to `make_vec_env`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_an_algorithm_seeds_only_the_environment_that_it_is_given(tmp_path: Path, name: str) -> None:
+    text, expected = ENVIRONMENTS[name]
+    (found,) = (one for one in findings(tmp_path, MADE + text, "DET111") if one.subject != "space")
+    assert found.help == expected

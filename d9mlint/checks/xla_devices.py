@@ -20,7 +20,12 @@ _PLATFORMS = ("jax_platforms", "jax_platform_name")
 _GPU = ("gpu", "cuda")
 _OF_GPUS = "XLA_PYTHON_CLIENT_*"
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
-_BUILDS = ("jax[[]cuda*", "jax_cuda*")
+_CPU_BUILDS = ("jax[[]cpu*",)
+_BUILDS = ("jax[[]cuda*", "jaxlib[[]cuda*", "jax_cuda*")
+_OF_CUDA = ("nvidia_cudnn*", "nvidia_cublas*")
+"""Libraries of CUDA that are installed with whatever is built for it,"""
+_OTHERS = ("torch", "tensorflow")
+"""which may be another framework."""
 
 
 class XlaDevices:
@@ -67,11 +72,25 @@ class XlaDevices:
         self.on_gpu, self.off_gpu = self.on_gpu or gpu is True, self.off_gpu or gpu is not True
 
     def uses_gpu(self) -> bool:
-        """Whether the program shows that it runs on a GPU: it asks for one, or the project requires a build for one."""
+        """Whether the program shows that it runs on a GPU: it asks for one, the project requires a build for one, or the
+        user says so."""
         targets = self.run.targets
         if self.run.entry is None or self.off_gpu or self.run.device != "cuda":
             return False
-        return self.on_gpu or (targets is not None and bool(targets.asks_for(_BUILDS)))
+        if self.on_gpu or self.run.device_given:
+            return True
+        if targets is None or targets.asks_for(_CPU_BUILDS):
+            # Of two builds one is to be chosen.
+            return False
+        others = any(map(targets.requires, _OTHERS))
+        return targets.asks_for(_BUILDS) or (not others and targets.asks_for(_OF_CUDA))
+
+    def may_use_gpu(self) -> bool:
+        """Whether nothing says that the program runs on another device."""
+        targets = self.run.targets
+        if self.run.entry is None or self.off_gpu or self.run.device != "cuda":
+            return False
+        return targets is None or not targets.asks_for(_CPU_BUILDS)
 
 
 def _names_gpu(value: v.Value | None) -> bool | None:

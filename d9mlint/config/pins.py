@@ -67,6 +67,8 @@ _LINE_OPTION = re.compile(
 )
 _NAMES = re.compile(r"[A-Za-z][\w.-]*(?:\s+[A-Za-z][\w.-]*)+", re.ASCII)
 _CPU_WHEEL = re.compile(r"(?:%2B|\+)cpu\b", re.ASCII)
+_CUDA_LABEL = re.compile(r"\+(cuda)\d[\w.]*$", re.ASCII)
+"""What a version says of the CUDA that it is built for: ``0.4.13+cuda12.cudnn89``."""
 _WHOLE = 1_000_000
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*(.*)", re.DOTALL)
@@ -323,6 +325,9 @@ class _Reader:
         if not self.below and not self.prose:
             # What another directory is for is not known: its builds for the CPU say nothing about the program.
             self.asked[Asked(library, cpu, marker.strip())] = None
+            built = _CUDA_LABEL.search(spec)
+            if built is not None:
+                self.asked[Asked(f"{library}[{built.group(1)}]", False, marker.strip())] = None
         if plain:
             aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
             self.pins.append(Pin(library, plain, file, line, aside, marker.strip(), self.below))
@@ -557,6 +562,10 @@ def _conda(reader: _Reader, name: str, item: str, line: int) -> None:
         reader.problem(name, line, f"not a requirement: {item[:60]}")
         return
     spec = re.sub(r"\[.*\]$", "", found.group(2)).strip()
+    built = re.fullmatch(r"(=?=[^=\s]*)[= ]\*?(cuda)[\w.*]*", spec)
+    if built and not reader.below and not reader.prose:
+        reader.asked[Asked(f"{library_name(found.group(1))}[{built.group(2)}]", False, "")] = None
+    spec = re.sub(r"^==?\*(?:[= ]\S*)?$", "", spec)
     fuzzy = re.fullmatch(r"=?\s*((?:\d+!)?\d\w*(?:\.\w+)*)(\.?\*)?(?:[= ].*)?", spec)
     if fuzzy:
         spec = f"=={fuzzy.group(1)}" + (".*" if fuzzy.group(1).count(".") < 2 else "")
@@ -588,14 +597,16 @@ def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
             if image:
                 reader.add(image.group(1), f"=={image.group(2)}", name, first + 1, channel=IMAGE)
         elif instruction == "RUN":
-            _installed(reader, name, parts)
+            _ask_for_extras(reader, _installed(reader, name, parts))
 
 
 _IMAGE = re.compile(r"\b(?:pytorch|tensorflow)/(pytorch|tensorflow):(\d+(?:\.\d+)+)", re.ASCII)
 
 
-def _installed(reader: _Reader, name: str, parts: list[tuple[int, str]]) -> None:
-    """The requirements that a command installs with pip or conda. The command may continue over several lines."""
+def _installed(reader: _Reader, name: str, parts: list[tuple[int, str]]) -> dict[str, set[str]]:
+    """The requirements that a command installs with pip or conda, which may continue over several lines. Gives the extras
+    of libraries that it installs with pip in any version, an empty one for a library without."""
+    extras: dict[str, set[str]] = {}
     installer = ""
     before = ""
     for number, line in parts:
@@ -605,11 +616,15 @@ def _installed(reader: _Reader, name: str, parts: list[tuple[int, str]]) -> None
                 installer = ""
             elif before in _INSTALLERS and word in _INSTALLERS[before]:
                 installer = before
-            elif installer in _PIP and EXACT.fullmatch(bare):
-                reader.requirement(bare, name, number)
+            elif installer in _PIP and len(bare) <= LONGEST:
+                if EXACT.fullmatch(bare):
+                    reader.requirement(bare, name, number)
+                if extra := _MAY_HAVE_EXTRA.fullmatch(bare):
+                    extras.setdefault(library_name(extra.group(1)), set()).add((extra.group(2) or "").lower())
             elif installer in _CONDAS and len(bare) <= LONGEST and _CONDA_RELEASE.fullmatch(bare):
                 _conda(reader, name, bare, number)
             before = word
+    return extras
 
 
 _PIP = ("pip", "pip3", "pip2")
@@ -655,12 +670,17 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
                         with_extra.group(2).lower()
                     )
         if " install " in plain or " create " in plain:
-            _installed(reader, name, [(number, plain)])
+            for library, named in _installed(reader, name, [(number, plain)]).items():
+                extras.setdefault(library, set()).update(named)
     reader.prose = False
+    _ask_for_extras(reader, extras)
+
+
+def _ask_for_extras(reader: _Reader, extras: Mapping[str, set[str]]) -> None:
+    """What is asked for by the only extra of a library. Several are to be chosen from."""
     for library, named in extras.items():
-        # Several are for the reader to choose from.
-        if len(named) == 1:
-            reader.asked[Asked(f"{library}[{named.pop()}]", False, "")] = None
+        if len(named) == 1 and named != {""} and not reader.below:
+            reader.asked[Asked(f"{library}[{next(iter(named))}]", False, "")] = None
 
 
 def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None, version: str) -> None:
@@ -698,6 +718,8 @@ _SAID = re.compile(
 taken for 2.0.0."""
 _EXTRA = re.compile(r"([A-Za-z][\w.-]*)\[([\w-]+)\]", re.ASCII)
 """A library with one of its extras: ``jax[cuda12]``."""
+_MAY_HAVE_EXTRA = re.compile(r"([A-Za-z][\w.-]*)(?:\[([\w-]+)\])?(?:[<>=~!]=?[\w.,<>=~!*-]*)?", re.ASCII)
+"""The same in a command, with or without an extra and a range."""
 _BADGE = re.compile(
     r"img\.shields\.io/badge/([A-Za-z][A-Za-z_]*)-v?(%3E%3D|%E2%89%A5|>=|==|%3D%3D)?v?(\d+\.\d+(?:\.\d+)*(?:\+|%2B)?)-",
     re.ASCII,

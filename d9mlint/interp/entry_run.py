@@ -132,15 +132,24 @@ Start = Callable[["Interp"], None]
 
 
 class Analyzer:
-    """Makes the reports of one project. It holds the imports that its runs have in common, nothing else."""
+    """Makes the reports of one project. It holds the imports that its runs have in common, nothing else.
+    ``device_given`` is whether the user named the device."""
 
     def __init__(
-        self, project: Project, knowledge: Knowledge, targets: Targets, device: str, rules: RuleSet
+        self,
+        project: Project,
+        knowledge: Knowledge,
+        targets: Targets,
+        device: str,
+        rules: RuleSet,
+        *,
+        device_given: bool = False,
     ) -> None:
         self.project = project
         self.knowledge = knowledge
         self.targets = targets
         self.device = device
+        self.device_given = device_given
         self.rules = rules
         # Imports by the releases that the names of a program tell, first those of entry points.
         self._imports: dict[Releases, tuple[ImportCache, ImportCache]] = {}
@@ -149,7 +158,9 @@ class Analyzer:
     def after_edit(self, project: Project, paths: Iterable[str]) -> Analyzer:
         """The same for the project as it is when some of its files have been edited; imports that did not read
         them are kept."""
-        new = Analyzer(project, self.knowledge, self.targets, self.device, self.rules)
+        new = Analyzer(
+            project, self.knowledge, self.targets, self.device, self.rules, device_given=self.device_given
+        )
         new.interp = self.interp
         new._imports = self._imports
         for path in paths:
@@ -323,6 +334,7 @@ class Analyzer:
             self.knowledge,
             targets=targets,
             device=self.device,
+            device_given=self.device_given,
             entry=entry.file if entry else None,
             imported=self.project.imported,
             imports=imports,

@@ -83,6 +83,13 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
     return False
 
 
+def asked_first(test: m.Expr) -> m.Expr:
+    """What a test evaluates before anything else."""
+    while isinstance(test, (m.BoolOp, m.Compare, m.Unary)):
+        test = test.operand if isinstance(test, m.Unary) else test.left
+    return test
+
+
 def has_raised(interp: Interp) -> bool:
     """Whether the expression that was evaluated has raised: it calls a function that comes to an undefined name."""
     return interp.state.lost and not interp.state.alive
@@ -129,7 +136,9 @@ def _is_undefined(interp: Interp, name: str) -> bool:
     if name in bound:
         return False
     # Others may define it: for all files, or for those that import all of theirs.
-    return not interp.mentions(["builtins", *([name] if "*" in bound else [])], besides=file)
+    if interp.mentions(["builtins"], besides=file):
+        return False
+    return "*" not in bound or not interp.uses_word(name, besides=file)
 
 
 def _is_plain(func: v.Func) -> bool:

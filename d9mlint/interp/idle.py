@@ -1,12 +1,16 @@
-"""Loaders that nothing iterates: those of which the program reads the dataset only."""
+"""Loaders and datasets that nothing iterates: a loader of which the program reads the dataset only, and a dataset from
+which nothing but further datasets are made."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import values as v
+from d9mlint.interp.library.results import result_type
 from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
-from d9mlint.ir.liveness import may_be_shared, only_asked_for
+from d9mlint.ir.liveness import declares, may_be_shared, only_asked_for
+from d9mlint.ir.traversal import nodes, parents
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -22,3 +26,75 @@ def is_idle(run: RunView, node: Any) -> bool:
         return False
     kept = only_asked_for(function, node, _KEPT)
     return bool(kept) and not may_be_shared(run.whole(run.frame.file), function, {kept})
+
+
+def is_dropped(run: RunView, node: Any, api: str) -> bool:
+    """Whether nothing ever takes an element of the dataset that a method of another one gives: it is dropped, or kept by
+    the running function for itself, and so is all that is made from it."""
+    function, file = running(run), run.frame.file
+    if function is None or not isinstance(node, m.Call):
+        return False
+    if function.name == "<module>" and file.path in run.imported_files:
+        return False
+    names: set[str] = set()
+    dropped = _is_dropped(run, function, node, result_type(api), names)
+    if not dropped or not names:
+        return dropped
+    return not declares(function, names) and not may_be_shared(run.whole(file), function, names)
+
+
+def _is_dropped(run: RunView, function: m.Function, node: Any, cls: str, names: set[str]) -> bool:
+    above = parents(function)
+    parent = above.get(id(node))
+    if isinstance(parent, m.ExprStmt):
+        return True
+    if isinstance(parent, m.Assign):
+        target = parent.targets[0]
+        if parent.value is not node or len(parent.targets) != 1:
+            return False
+        if not isinstance(target, m.Name) or "." in target.id:
+            return False
+        if target.id in names:
+            return True
+        names.add(target.id)
+        return all(_use_is_dropped(run, function, one, target.id, cls, names) for one in nodes(function.body))
+    if isinstance(parent, m.Keyword):
+        parent = above.get(id(parent))
+    elif isinstance(parent, m.Attr):
+        # The next method in a chain.
+        call = above.get(id(parent))
+        if not isinstance(call, m.Call) or call.func is not parent or not _gives(cls, parent.name):
+            return False
+        return _is_dropped(run, function, call, cls, names)
+    if not isinstance(parent, m.Call) or parent.func is node or not isinstance(parent.func, m.Name):
+        return False
+    method = run.eval(parent.func)
+    owner = method.owner if isinstance(method, v.Member) else None
+    if not isinstance(method, v.Member) or not isinstance(owner, v.Obj) or owner.type != cls:
+        return False
+    return _gives(cls, method.name) and _is_dropped(run, function, parent, cls, names)
+
+
+def _use_is_dropped(
+    run: RunView, function: m.Function, one: Any, name: str, cls: str, names: set[str]
+) -> bool:
+    """Whether a node does not take elements of the dataset in a variable."""
+    if isinstance(one, m.Walrus):
+        return one.target != name
+    if not isinstance(one, m.Name):
+        return True
+    first, _, method = one.id.partition(".")
+    if first != name:
+        return True
+    above = parents(function)
+    parent = above.get(id(one))
+    if not method:
+        stored = isinstance(parent, m.Assign) and any(target is one for target in parent.targets)
+        return stored or _is_dropped(run, function, one, cls, names)
+    called = isinstance(parent, m.Call) and parent.func is one and _gives(cls, method)
+    return called and _is_dropped(run, function, parent, cls, names)
+
+
+def _gives(cls: str, method: str) -> bool:
+    """Whether a method of a class gives another object of it."""
+    return "." not in method and result_type(f"{cls}.{method}") == cls

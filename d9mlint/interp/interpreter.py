@@ -43,7 +43,7 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
-from d9mlint.interp.failing import defines_no, has_raised, must_raise
+from d9mlint.interp.failing import asked_first, defines_no, has_raised, must_raise
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.heap import (
     ABSENT,
@@ -144,6 +144,7 @@ class Interp:
         *,
         targets: Targets | None = None,
         device: str = "cuda",
+        device_given: bool = False,
         entry: ModuleFile | None = None,
         imported: frozenset[str] = frozenset(),
         imports: ImportCache | None = None,
@@ -163,6 +164,7 @@ class Interp:
         self.muted = False
         self.targets = targets
         self.device = device
+        self.device_given = device_given
         self.entry = entry
         self.imported_files = imported
         self.imports = imports if imports is not None else ImportCache()
@@ -1033,6 +1035,9 @@ class Interp:
 
     def exec_if(self, stmt: m.If) -> None:
         """``if``: follow what the test decides."""
+        if must_raise(self, asked_first(stmt.test)):
+            _fail(self)
+            return
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
 
@@ -1103,6 +1108,9 @@ class Interp:
 
     def exec_for(self, stmt: m.For) -> None:
         """``for``: known short sequences element by element, anything else once."""
+        if must_raise(self, stmt.iter):
+            _fail(self)
+            return
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
         unrolled = elements is not None and self.may_unroll(len(elements))
@@ -1206,6 +1214,9 @@ class Interp:
 
     def exec_while(self, stmt: m.While) -> None:
         """``while``: its body once, from a state in which its own assignments may have happened."""
+        if must_raise(self, asked_first(stmt.test)):
+            _fail(self)
+            return
         self.frame.jumps.append([])
         self._enter_loop(stmt)
         outer, self.repeating = self.repeating, self.loops[-1].start
@@ -1316,6 +1327,9 @@ class Interp:
 
     def exec_with(self, stmt: m.With) -> None:
         """``with``: contexts are visible to what runs inside; some restore what they changed."""
+        if must_raise(self, stmt.items[0].context):
+            _fail(self)
+            return
         self._with_items(stmt, 0)
 
     def _with_items(self, stmt: m.With, start: int) -> None:

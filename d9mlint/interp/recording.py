@@ -799,6 +799,7 @@ _ROLES = {
     "folds-key": "draws with keys that it makes of a JAX key with `fold_in`",
     "no-variable": "gives a tensor in which no trainable variable takes part",
     "sentinel": "says that no value is given",
+    "leaves-out": "gives what was saved in a file, but for an attribute that is saved by itself",
     "left-out": "leaves an option out of the namespace unless it is given",
     "given-by-launcher": "is given by the launcher of the processes",
     "without-gradient": "is a class whose methods compute metrics or prepare data",

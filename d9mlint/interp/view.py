@@ -82,6 +82,10 @@ class RunView(Protocol):
         """The device that the configuration names."""
 
     @property
+    def device_given(self) -> bool:
+        """Whether the user named it."""
+
+    @property
     def entry(self) -> ModuleFile | None:
         """The file that the run starts from."""
 

@@ -343,6 +343,11 @@ def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
     return frozenset(shared)
 
 
+def declares(function: m.Function, names: set[str]) -> bool:
+    """Whether a function declares some names as those of another scope, or may reach variables without naming them."""
+    return not _declared(function).isdisjoint(names) or not _BY_TEXT.isdisjoint(_read(function.body))
+
+
 def _declared(function: m.Function) -> set[str]:
     return {name for one in nodes(function.body) if isinstance(one, m.ScopeDecl) for name in one.names}
 

@@ -115,6 +115,7 @@ Role = Literal[
     "keeps-keywords",
     "keeps-no-state",
     "keeps-statistics",
+    "leaves-out",
     "left-out",
     "loads-checkpoint",
     "loads-weights",

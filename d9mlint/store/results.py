@@ -84,7 +84,8 @@ def _key(found: Discovery, settings: Settings, lines: Sequence[str]) -> str:
         settings.preview,
     )
     origins = [settings.origins.get(k, "") for k in ("select", "extend-select", "ignore", "extend-ignore")]
-    target = (settings.torch_version, settings.tensorflow_version, settings.device, settings.entry_points)
+    device = settings.device, "device" in settings.origins
+    target = (settings.torch_version, settings.tensorflow_version, *device, settings.entry_points)
     for part in (
         FORMAT,
         __version__,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from d9mlint.checks.base import Rule
+from d9mlint.base.terminal import listed
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.states import rng_states
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
@@ -13,12 +14,15 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.naming import running
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
+from d9mlint.ir.branches import left_by_branch, truth_in
 
 if TYPE_CHECKING:
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RoleEntry
 
 _RNGS = ("torch", "numpy", "python")
@@ -36,7 +40,8 @@ class ResumedTrainers(Rule):
     """Where trainers are loaded."""
     loaded = remembered_table(Site, tuple[str, ...])
     """Where the trainers are loaded that go on with training, and the RNGs that they draw from."""
-
+    put_back = remembered_table(Site, bool)
+    """Where the trainers are loaded that are given what their files leave out."""
     dropped = remembered_table(Site, Where)
     """The models for which a file was loaded into another one, which nothing takes, and where."""
 
@@ -67,6 +72,8 @@ class ResumedTrainers(Rule):
             other, option = self.run.given_instead.get(owner.birth, (None, ""))
             if made_by is None and isinstance(other, (v.Inst, v.Obj)):
                 self._gone_on(other, _given(call.args, option), goes_on)
+            elif all_hold(call.args, goes_on.when) is None:
+                self._gone_on(owner, self._in_branch(owner, call, goes_on), goes_on)
             else:
                 self._gone_on(owner, call.args, goes_on)
             return
@@ -122,6 +129,31 @@ class ResumedTrainers(Rule):
         site = made_at(trainer)
         if site is not None:
             self.loaded.setdefault(site, lambda: tuple(made_by.more))
+            apart = self.run.kb.role(trainer.api, "leaves-out")
+            if apart is not None and apart.more[0] in trainer.attrs:
+                self.put_back[site] = True
+
+    @on_call_if(lambda rule, api: _puts_back(rule.run.kb, api))
+    def restored_apart(self, call: CallEvent) -> None:
+        """What was loaded gets back what the file leaves out."""
+        site = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
+        if site is not None:
+            self.put_back[site] = True
+
+    def _in_branch(self, trainer: v.Obj, call: CallEvent, goes_on: RoleEntry) -> v.Args:
+        """The arguments of a call with the values that they have if the branch was taken in which a trainer is made: what
+        that branch assigns to the variables they are made of."""
+        function = running(self.run)
+        if function is None or trainer.node is None or trainer.file is not self.run.frame.file:
+            return call.args
+        left = left_by_branch(function, trainer.node)
+        given: dict[str, v.Value] = {}
+        for one in goes_on.when:
+            node = argument_node(call.node, one.arg, one.pos)
+            known = truth_in(node, left) if node is not None else None
+            if known is not None:
+                given[one.arg] = v.Lit(known)
+        return call.args.replaced(v.Args([], given)) if given else call.args
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -130,12 +162,17 @@ class ResumedTrainers(Rule):
             if site in self.loads:
                 place = self.loads[site]
                 name = ".".join(place.subject.split(".")[-2:])
+                apart = self.run.kb.role(place.subject, "leaves-out") if site not in self.put_back else None
+                lacks, remedy = rng_states(list(self.loaded[site])), ""
+                if apart is not None:
+                    attribute, saves = apart.more
+                    lacks = [f"the {attribute.replace('_', ' ')}", *lacks]
+                    remedy = f"save the {attribute.replace('_', ' ')} with `{saves}()` and load it with `{apart.arg}()`; "
                 self.report(
                     "DET602",
                     place,
-                    f"`{name}` does not restore {rng_states(list(self.loaded[site]))[0]}, so resumed training continues "
-                    "from a different state",
-                    "save the RNG states beside the file and restore them before training goes on",
+                    f"`{name}` does not restore {listed(lacks)}, so resumed training continues from a different state",
+                    f"{remedy}save the RNG states beside the file and restore them before training goes on",
                     subject=place.subject,
                 )
         for place, name, seeded in self.places:
@@ -168,6 +205,13 @@ class ResumedTrainers(Rule):
 
 
 _HOOKS = ("on_save_checkpoint", "on_load_checkpoint")
+
+
+def _puts_back(kb: Knowledge, api: str) -> bool:
+    """Whether a method of what was loaded puts back what its file leaves out."""
+    loads, _, method = api.rpartition(".")
+    apart = kb.role(loads, "leaves-out")
+    return apart is not None and apart.arg == method
 
 
 def _given(args: v.Args, option: str) -> v.Args:

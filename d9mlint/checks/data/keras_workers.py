@@ -102,7 +102,7 @@ class KerasWorkers(Rule):
         """Whether something is drawn for each batch, in the threads that prepare them. A seed that an iterator sets before
         each of its batches is set for all threads."""
         if isinstance(data, v.Inst):
-            return bool(self._drawn(data, None))
+            return not self._is_empty(data) and bool(self._drawn(data, None))
         if not isinstance(data, v.Obj):
             return False
         return any(
@@ -112,6 +112,15 @@ class KerasWorkers(Rule):
             for entry in self.run.kb.rng(data.api)
             if entry.kind == "transform"
         )
+
+    def _is_empty(self, data: v.Inst) -> bool:
+        """Whether a sequence has no batches."""
+        counted = data.cls.find("__len__")
+        if not isinstance(counted, v.Func):
+            return False
+        with self.run.fork() as fork:
+            count = fork.call(counted.bind(data), v.NO_ARGS, None)
+        return v.is_zero(count) and not v.option_of(count)
 
     def _one_pipeline(self, data: v.Value | None, validation: v.Value | None) -> bool:
         """Whether training and validation read one object, each in another thread."""

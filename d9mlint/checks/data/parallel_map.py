@@ -9,6 +9,7 @@ from d9mlint.checks.drawing import KEPT, item_draws
 from d9mlint.checks.settings.tf_release import may_have_switch
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
+from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.listening import on_call, on_object_attribute
 
 _BY_GRAPH = frozenset({"tensorflow", "tensorflow_generator", "keras"})
@@ -26,6 +27,9 @@ class ParallelMap(Rule):
     def stage(self, call: CallEvent) -> None:
         """A stage is added."""
         if self.run.switches.tf_on:
+            return
+        if is_dropped(self.run, call.node, call.api):
+            self.silent("DET206", call.node, "nothing takes an element of the dataset")
             return
         name = call.api.rpartition(".")[2]
         order = call.args.kw.get("deterministic")

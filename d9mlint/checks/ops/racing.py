@@ -31,6 +31,7 @@ from d9mlint.interp.activity import (
     TF_FIT,
     TF_TAPE,
     TF_TRAIN,
+    TF_TRAIN_CPU,
     TORCH_TRAIN,
     TORCH_TRAIN_CPU,
     accelerators,
@@ -199,6 +200,8 @@ class Ops(XlaDevices, Rule):
     differentiated = remembered(int)
     """When gradients were added to a graph of TensorFlow for the last time."""
 
+    built_on_cpu = remembered_table(tuple[str, int], bool)
+    """Where parts of models of Keras are made under a device context that names the CPU."""
     compiled = remembered_table(tuple[str, int], bool)
     """Where losses are made that `compile` is given."""
     variables = remembered_table(tuple[str, int], tuple[ModuleFile, str])
@@ -664,6 +667,9 @@ def _candidate(
         sure = Confidence.MEDIUM
     known = known or known_call(rule.run.kb, call.args, call.owner)
     where_ = Where(rule.run, call.node, call.api)
+    device = _device(rule.run, call)
+    if device == "cpu" and entry.library in TF_LIBRARIES and _runs_later(rule.run, call):
+        rule.built_on_cpu[where_.site.path, where_.site.end] = True
     found = Candidate(
         where_,
         text or call_text(call),
@@ -672,7 +678,7 @@ def _candidate(
         sure,
         call.api,
         known,
-        _device(rule.run, call),
+        device,
         _in_tape(rule.run),
         entry.passes == "backward"
         and entry.library in TF_LIBRARIES
@@ -921,6 +927,12 @@ def _device(interp: RunView, call: CallEvent) -> str:
     return found or ("cpu" if within_cpu(interp.contexts) or _by_default_on_cpu(interp) else "")
 
 
+def _runs_later(interp: RunView, call: CallEvent) -> bool:
+    """Whether a part of a model of Keras is made, which is put on a device where the model is called or trained."""
+    graph = interp.switches.tf_graph or not interp.kb_matches("tensorflow", ">=2.0")
+    return of_keras(call.api) and not graph and within_cpu(interp.contexts)
+
+
 def _by_default_on_cpu(interp: RunView) -> bool:
     """Whether code that no entry point reaches makes the CPU the default device itself."""
     return interp.entry is None and interp.mode(DEFAULT_DEVICE).value == "cpu"
@@ -950,6 +962,7 @@ def _end(rule: Ops) -> None:
             used = [rule.run.device, *used]
     reported: set[tuple[Site, str]] = set()
     calls = _agreed(rule)
+    trains_elsewhere = TF_TRAIN in rule.run.places and TF_TRAIN_CPU not in rule.run.places
     # Of what is said of one place for several reasons, the surest counts.
     for found in sorted(rule.candidates, key=_first_reported):
         if warns and found.entry.library != "tensorflow":
@@ -958,6 +971,9 @@ def _end(rule: Ops) -> None:
             found = found._replace(past=msgspec.structs.replace(found.past, behaviour="silent"))
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
+        made = (found.place.site.path, found.place.site.end)
+        if found.device == "cpu" and trains_elsewhere and made in rule.built_on_cpu:
+            found = found._replace(device="")
         kinds = used
         if is_tf or library in OWN_DEVICE:
             hidden = without_gpu(rule.run, "tensorflow" if is_tf else library)
@@ -974,7 +990,6 @@ def _end(rule: Ops) -> None:
         on_cpu = here if found.device or used else True
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         code = _code(found.entry)
-        made = (found.place.site.path, found.place.site.end)
         if not found.device and gpu and rule.elsewhere.get(made) is False:
             reason = f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on the CPU alone"
             _silent(rule.run, found.entry, found.place, reason)

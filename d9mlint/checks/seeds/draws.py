@@ -39,6 +39,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
+from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_of
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
@@ -440,7 +441,8 @@ class Seeds(Rule):
                 self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
-            self._tf_shuffle(level, entry, node)
+            if not is_dropped(self.run, node, entry.apis[0]):
+                self._tf_shuffle(level, entry, node)
             return
         if entry.kind == "sampling":
             self._sampling(rng, level, entry, node)

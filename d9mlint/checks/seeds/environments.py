@@ -53,6 +53,8 @@ class Environments(Rule):
     sample = remembered_once(Where)
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
+    learned_in = remembered(dict[Site, str])
+    """The first algorithm that an environment is given to, which seeds it if it is given a seed."""
     given = remembered(dict[frozenset[Site], Handed])
     """The first of the algorithms that environments are given to, which seed them if they are given a seed."""
     explorers = remembered(dict[frozenset[Site], Handed])
@@ -209,7 +211,8 @@ class Environments(Rule):
                     self.with_spaces.add(made)
                 return
             if entry.at == "use":
-                self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), entry.why))
+                remedy = entry.why or f"pass `{entry.seed_arg}=0` to `{call_text(call)}`"
+                self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), remedy))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "begins-episode") is not None)
     def begun(self, call: CallEvent) -> None:
@@ -231,6 +234,8 @@ class Environments(Rule):
         if resets is not None and self.made:
             ones = self._made_at(call.args.get(resets.arg, resets.pos))
             own = self._own_seed(call.api)
+            for one in ones if own else ():
+                self.learned_in.setdefault(one, f"`{call_text(call)}`")
             if not own:
                 self._reset(Where(self.run, call.node, call.api), ones)
             elif ones and ones.isdisjoint(self.handed):
@@ -312,14 +317,14 @@ class Environments(Rule):
         if resets and not resets[0][0]:
             if not done:
                 # It may be about any of them.
-                self._never_seeded(resets[0][1], next((one.remedy for one in self.handed.values()), ""))
+                self._never_seeded(resets[0][1], next(map(self._remedy, self.handed), ""))
                 return
         options: set[str] = set()
         for ones, reset in resets:
             if ones and done.isdisjoint(ones) and reset.option not in options:
                 # An option that seeds several environments is one cause.
                 options |= {reset.option} - {""}
-                known = [self.handed[one].remedy for one in sorted(ones) if one in self.handed]
+                known = [self._remedy(one) for one in sorted(ones) if one in self.handed]
                 self._never_seeded(reset, *known[:1])
                 done |= ones
         for ones, given in self.given.items():
@@ -328,7 +333,7 @@ class Environments(Rule):
                 done |= ones
         for made, handed in self.handed.items():
             if made not in done:
-                self._never_seeded(handed.place, handed.remedy)
+                self._never_seeded(handed.place, self._remedy(made))
                 done.add(made)
         done -= self.seeded_ones
         for ones, explorer in self.explorers.items():
@@ -342,6 +347,13 @@ class Environments(Rule):
                     subject="space",
                     severity=Severity.WARNING if explorer.place.option else None,
                 )
+
+    def _remedy(self, made: Site) -> str:
+        """What seeds an environment that a library resets."""
+        handed, algorithm = self.handed[made], self.learned_in.get(made)
+        entries = self.run.kb.rng(handed.place.subject)
+        passed = algorithm is not None and any(one.kind == "environment" and not one.why for one in entries)
+        return f"{handed.remedy}, or to {algorithm}" if passed else handed.remedy
 
     def _never_seeded(self, place: Where, remedy: str = "") -> None:
         option = place.option

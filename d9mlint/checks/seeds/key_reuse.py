@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 
+_NESTED = 2
 _MOST = 128
 """So many used keys are followed in one path: each makes calls differ that would otherwise be the same."""
 _AT = " at "
@@ -31,10 +32,18 @@ Slot = tuple[int, str]
 """A variable of a scope, or an attribute of an object: the birth of what holds it, and its name."""
 
 
+class GivenIn(NamedTuple):
+    """The call in a loop of a function that is given a key: the loop, the function, and the place of the call."""
+
+    loop: str
+    function: str
+    place: Where
+
+
 class Use(NamedTuple):
     """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, the variable
-    or attribute that it was read from, the object whose method it was given to, when, and what folds something into the
-    key before it draws."""
+    or attribute that it was read from, the object whose method it was given to, when, what folds something into the
+    key before it draws, and the calls that stand in these loops of functions that are given the key."""
 
     place: Where
     call: str
@@ -45,6 +54,7 @@ class Use(NamedTuple):
     owner: int
     time: Tick
     folding: str
+    calls: tuple[GivenIn, ...]
 
 
 class Keys(Rule):
@@ -138,6 +148,7 @@ class Keys(Rule):
             owner,
             time,
             folding,
+            _given_in(self.run, place, value),
         )
         self.used[f"{key}{_AT}{use.place.site.start}"] = use
         in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
@@ -156,6 +167,17 @@ class Keys(Rule):
             if by
             else "give each round its own key: `jax.random.fold_in(key, step)`, or split it in the loop",
             subject=place.subject,
+        )
+
+    def _given_in_rounds(self, given: GivenIn, subject: str) -> None:
+        """A function with its own loop is given the same key in every round of another one."""
+        self.report(
+            "DET114",
+            given.place,
+            f"the key that `{given.function}()` is given is the same in every round of the loop: the same random numbers "
+            "are drawn again",
+            "give each call its own key: `jax.random.fold_in(key, step)`, or split it in the loop",
+            subject=subject,
         )
 
     def _given_again(self, place: Where, step: int, name: str, by: str, key: str) -> None:
@@ -194,7 +216,11 @@ class Keys(Rule):
                 continue
             now = held.get(use.slot) if use.slot is not None else None
             if now == birth or (now is None and birth in read):
-                self._again(use.place, use.name, "")
+                given = next((one for one in use.calls if one.loop == loop.key), None)
+                if given is not None and use.loops[-1] != loop.key:
+                    self._given_in_rounds(given, use.place.subject)
+                else:
+                    self._again(use.place, use.name, "")
             elif now:
                 for later, other in uses:
                     if later == now > loop.start:
@@ -241,6 +267,22 @@ def _is_given(interp: RunView, place: Where, step: int, key: v.Obj) -> bool:
         if not any(frame.env.vars.get(one.name) is key for one in params):
             return False
     return True
+
+
+def _given_in(interp: RunView, place: Where, key: v.Obj) -> tuple[GivenIn, ...]:
+    """The calls in loops that lead to a place by functions that are given a key."""
+    if len(interp.loops) < _NESTED:
+        return ()
+    frames = calls(interp)
+    found: list[GivenIn] = []
+    for loop in interp.loops[:-1]:
+        if loop.frame is interp.loops[-1].frame:
+            continue
+        step = next((at for at, frame in enumerate(frames) if frame.caller is loop.frame), None)
+        if step is not None and _is_given(interp, place, step, key):
+            frame = frames[step]
+            found.append(GivenIn(loop.key, frame.label, place.called_by(frame, step)))
+    return tuple(found)
 
 
 def _gives_back(fn: m.Function, name: str) -> bool:

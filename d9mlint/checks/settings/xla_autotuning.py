@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from d9mlint.base.findings import Confidence
+from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.xla_devices import FLAGS, XlaDevices
 from d9mlint.interp.events import CallEvent, EndEvent
@@ -14,6 +14,7 @@ from d9mlint.interp.places import Where
 
 _WITHOUT_TIMING = re.compile(r"--xla_gpu_(?:deterministic_ops(?:=(?:true|1)|(?![\w=]))|autotune_level=0)")
 _LIBRARIES = ("flax.", "haiku.", "jax.", "equinox.")
+_CONVOLUTIONS = re.compile(r".*\.(?:[cC]onv|conv_general_dilated|conv_transpose)(?:\d[dD]|Transpose)*$")
 _POOLS = re.compile(r".*\.(?:max_pool|MaxPool)\w*$")
 
 
@@ -23,6 +24,7 @@ class XlaAutotuning(XlaDevices, Rule):
     codes = ("DET310",)
     trains = remembered_once(Where)
     pools = remembered(bool)
+    convolves = remembered(bool)
 
     @on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
     def gradient(self, call: CallEvent) -> None:
@@ -35,11 +37,17 @@ class XlaAutotuning(XlaDevices, Rule):
         """The largest of each window is taken."""
         self.pools = True
 
+    @on_call_if(lambda _, api: api.startswith(_LIBRARIES) and _CONVOLUTIONS.match(api) is not None)
+    def convolved(self, call: CallEvent) -> None:
+        """A convolution is made or computed, whose kernels cuDNN has many of."""
+        self.convolves = True
+
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """Whether the program trains on a GPU, and which flags the compiler has, is known."""
         place = self.trains
-        if place is None or not self.uses_gpu():
+        shown = self.uses_gpu()
+        if place is None or not (shown or (self.convolves and self.may_use_gpu())):
             return
         flags = self.run.state.env.get(FLAGS)
         if flags is not None and (flags.value is None or _WITHOUT_TIMING.search(str(flags.value))):
@@ -53,11 +61,13 @@ class XlaAutotuning(XlaDevices, Rule):
         self.report(
             "DET310",
             place,
-            f"`{place.entry}` trains with JAX on a GPU without `{flag}`: XLA selects kernels by timing them",
+            f"`{place.entry}` trains with JAX{' on a GPU' if shown else ''} without `{flag}`: "
+            f"{'' if shown else 'on a GPU, '}XLA selects kernels by timing them",
             f"add `{flag}` to the value of `{FLAGS}`{fails}"
             if flags is not None
             else f'set os.environ["{FLAGS}"] = "{flag}" before jax is imported{fails}',
             subject="jax",
+            severity=None if shown else Severity.ADVICE,
             confidence=Confidence.MEDIUM,
             entry_wide=True,
         )
