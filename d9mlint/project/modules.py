@@ -234,9 +234,7 @@ class Modules:
         if name in self.libraries:
             return None
         end = "/" + name.lower()
-        found = [
-            file for path, some in self._by_lower_case().items() if path.endswith(end) for file in some
-        ]
+        found = [file for path, some in self._by_lower_case().items() if path.endswith(end) for file in some]
         return self.found(found[0]) if len(found) == 1 else None
 
     def found(self, file: ModuleFile) -> Found:
