@@ -200,7 +200,9 @@ def _imported_by(modules: Modules, file: ModuleFile, stmt: m.Import | m.ImportFr
         targets = [found]
         if found is not None and (found.file is None or found.file.is_package):
             # What a module that is no package offers is no file.
-            targets += [look_up(".".join(filter(None, (stmt.module, a.name)))) for a in stmt.names]
+            parts = ((a.name, look_up(".".join(filter(None, (stmt.module, a.name))))) for a in stmt.names)
+            # The case of letters counts here: a class often has the name of its module.
+            targets += [one for name, one in parts if one is not None and one.directory.endswith(f"/{name}")]
     for target in targets:
         if target is not None and target.file is not None and target.file is not file:
             yield target.file.path
