@@ -566,6 +566,7 @@ def findings_of(
     from d9mlint.checks.never_called import never_called
     from d9mlint.checks.never_drawn import without_kept
     from d9mlint.checks.seeded_anywhere import without_seeded
+    from d9mlint.checks.untaken import without_untaken
 
     _, targets, project, by_path, known, rules, unknown, fixes, *_ = plan
     findings = _read(runs.findings() if merged is None else list(merged), by_path)
@@ -573,6 +574,7 @@ def findings_of(
     findings = without_kept(findings, list(by_path.values()))
     if merged is None:
         findings = left_by_callers(findings, runs.reports, project, known)
+        findings = without_untaken(findings, runs.reports, project)
         findings = never_called(findings, runs.reports, project)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]

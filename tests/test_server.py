@@ -489,7 +489,8 @@ def test_a_long_run_over_unreached_code_waits_until_typing_pauses(
 
     unused = "import torch\n\ndef spare(x, i):\n    y = x\n    z = y\n"
     unused += "    torch.backends.cudnn.benchmark = True\n    return z\n"
-    root = project({**PROGRAMS, "unused.py": unused})
+    caller = "def more(x, i):\n    from unused import spare\n\n    return spare(x, i)\n"
+    root = project({**PROGRAMS, "unused.py": unused, "more.py": caller})
     path = str(root / "unused.py")
     engine = server.Engine(str(root), {"cache": False})
     engine.complete(lambda: False)

@@ -115,6 +115,8 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
             return Outcome(held.value == (node.ops[0] == "in"), held.option), values
         if _lacks(interp, node, *values) or _stays_empty(interp, node, values[1]):
             return Outcome(node.ops[0] == "not in"), values
+    if len(node.ops) == 1 and node.ops[0] in _WHERE_UNEQUAL and _never_equal(interp, node.ops[0], *values):
+        return Outcome(_WHERE_UNEQUAL[node.ops[0]]), values
     if node.ops[0] in ("==", "!=") and len(node.ops) == 1 and isinstance(node.left, m.BinOp):
         # `epoch + 1 % 5 == 0`, where `(epoch + 1) % 5` was meant.
         number, least = values[1], _least(interp, node.left)
@@ -130,6 +132,23 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
 
 
 _PAIR = 2
+_WHERE_UNEQUAL = {"==": False, "!=": True, "in": False, "not in": True}
+"""What comparisons by value give where no value equals the other."""
+
+
+def _never_equal(interp: Interp, op: str, left: v.Value, right: v.Value) -> bool:
+    """Whether one of two values is a text, or the second a collection of texts, and the other equals no text."""
+    if op in ("==", "!="):
+        if isinstance(left, v.Lit):
+            left, right = right, left
+        texts = [right]
+    else:
+        texts = right.elts if isinstance(right, v.Items) and not right.open else [v.UNKNOWN]
+    return (
+        isinstance(left, v.Obj)
+        and all(isinstance(one, v.Lit) and isinstance(one.value, str) for one in texts)
+        and interp.kb.role(left.api, "equals-no-text") is not None
+    )
 
 
 def stays(interp: Interp, stmt: m.For | m.While, name: str, known: v.Value) -> bool:

@@ -1642,13 +1642,16 @@ class Interp:
 
     def _import_elsewhere(self, stmt: m.ImportFrom) -> v.Mod | None:
         """A module that is on no usual search path, where one file of the project has its name and defines what is
-        imported: the program is started with a path that leads there."""
+        imported: the program is started with a path that leads there, or the file was renamed and only the case of its
+        name is an old one."""
         directory, name = self.frame.file.directory, stmt.module
         if "." in name:
             return None
         found = self.resolve(directory, name, True)
         if self.import_log is not None:
             self.import_log.looked_up(directory, name, True, found)
+        if found is None and not self.modules.named(name):
+            found = self.modules.anywhere_in_other_case(name)
         if found is None or found.file is None or found.file is self.frame.file:
             return None
         # An edit of that file may change the answer.
@@ -1660,7 +1663,7 @@ class Interp:
         """A module that is not found in a package of the project, or on the search path."""
         top, _, rest = name.partition(".")
         package = self.find_module(self.frame.file, top) if rest else None
-        if package is not None and package.file is not None:
+        if package is not None and (package.file is not None or not self.modules.is_library(top)):
             self.gap("project-import", f"`{name}` is no file of the project", stmt)
         elif len(found := self.modules.named(name)) > 1 and self.frame.file not in found:
             several = ", ".join(one.relative for one in found[:_MOST_NAMED])

@@ -728,6 +728,7 @@ _ROLES = {
     "suppresses": "is a context that keeps exceptions from going on",
     "false-in-programs": "is false in a program, and true for a type checker",
     "plain-object": "makes an object that counts as true",
+    "equals-no-text": "makes an object that equals no text",
     "names-dimension": "names a dimension of its input",
     "no-weights": "is a layer that has no weights",
     "parts": "gives several tensors that share the memory of what it is given",

@@ -131,6 +131,14 @@ def _is_test(file: ModuleFile) -> bool:
     return False
 
 
+def may_be_left_out(modules: Modules, file: ModuleFile) -> bool:
+    """Whether nothing runs a module but what names it: it is no test or package, and not installed for others."""
+    if file.notebook or os.path.basename(file.path) in NOT_ENTRIES or is_built(modules, file):
+        return False
+    tests = any(one.name.startswith("test") and one.parent <= 0 for one in file.facts.functions[1:])
+    return not tests and not _is_test(file)
+
+
 def _imports(body: list[m.Stmt]) -> Iterator[m.Import | m.ImportFrom]:
     for stmt in body:
         if isinstance(stmt, (m.Import, m.ImportFrom)):
@@ -192,7 +200,9 @@ def _imported_by(modules: Modules, file: ModuleFile, stmt: m.Import | m.ImportFr
         targets = [found]
         if found is not None and (found.file is None or found.file.is_package):
             # What a module that is no package offers is no file.
-            targets += [look_up(".".join(filter(None, (stmt.module, a.name)))) for a in stmt.names]
+            parts = ((a.name, look_up(".".join(filter(None, (stmt.module, a.name))))) for a in stmt.names)
+            # The case of letters counts here: a class often has the name of its module.
+            targets += [one for name, one in parts if one is not None and one.directory.endswith(f"/{name}")]
     for target in targets:
         if target is not None and target.file is not None and target.file is not file:
             yield target.file.path

@@ -113,6 +113,7 @@ class Modules:
                     break
                 directory = parent
         self._by_name: dict[str, list[ModuleFile]] | None = None
+        self._lower_case: dict[str, list[ModuleFile]] | None = None
         self._package_roots: dict[str, str] = {}
         self._roots: dict[tuple[str, str, bool], tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], Found | None] = {}
@@ -175,6 +176,22 @@ class Modules:
             return Found(None, target)
         return None
 
+    def in_other_case(self, base: str, parts: Sequence[str]) -> Found | None:
+        """The one file below a directory whose name is that of a module but for the case of its letters. Python never
+        takes it; version control on a file system that ignores case keeps such a name where a file is renamed."""
+        found = self._by_lower_case().get(posixpath.join(base, *parts).lower(), [])
+        found = [file for file in found if is_below(file.path, base)]
+        return self.found(found[0]) if parts and len(found) == 1 else None
+
+    def _by_lower_case(self) -> dict[str, list[ModuleFile]]:
+        """The modules by their paths in lower case, without the ending."""
+        if self._lower_case is None:
+            self._lower_case = {}
+            for file in self.files:
+                if not file.notebook:
+                    self._lower_case.setdefault(self.found(file).directory.lower(), []).append(file)
+        return self._lower_case
+
     def absolute(self, file: ModuleFile, entry_directory: str, name: str) -> Found | None:
         """The project module that ``import name`` means in ``file``; None for a library."""
         return self.absolute_in(file.directory, entry_directory, name)
@@ -186,13 +203,17 @@ class Modules:
             return self._found[key]
         parts = name.split(".")
         result: Found | None = None
-        for base in self.search_path(directory, entry_directory, parts[0] in self.libraries):
+        bases = self.search_path(directory, entry_directory, parts[0] in self.libraries)
+        for base in bases:
             found = self.at(base, parts)
             if found is not None and found.file is not None:
                 result = found
                 break
             if found is not None and result is None:
                 result = found
+        if result is None and len(parts) > 1 and parts[0] not in self.libraries:
+            # One name alone may be that of a library.
+            result = next(filter(None, (self.in_other_case(base, parts) for base in bases)), None)
         self._found[key] = result
         return result
 
@@ -207,6 +228,14 @@ class Modules:
         if len(found) != 1:
             return None
         return self.found(found[0])
+
+    def anywhere_in_other_case(self, name: str) -> Found | None:
+        """The one file in the tree whose name is this, which is no library's, but for the case of its letters."""
+        if name in self.libraries:
+            return None
+        end = "/" + name.lower()
+        found = [file for path, some in self._by_lower_case().items() if path.endswith(end) for file in some]
+        return self.found(found[0]) if len(found) == 1 else None
 
     def found(self, file: ModuleFile) -> Found:
         """A file as the target of an import."""
@@ -240,7 +269,7 @@ class Modules:
         found = self.at(base, parts)
         if found is None and not parts:
             return Found(None, base)
-        return found
+        return found or self.in_other_case(base, parts)
 
 
 def _above(file: ModuleFile, parts: int) -> str:

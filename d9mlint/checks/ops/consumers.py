@@ -153,10 +153,13 @@ class Consumers:
                 continue
             if (end is not None and one.start >= end) or self._is_target(one):
                 continue
-            first = one.id.split(".")[1:2]
-            if one.id.count(".") > 1 or not (
-                self._attribute(one, first[0], names + 1) if first else self.all_end(one, names + 1)
-            ):
+            first, *further = one.id.split(".")[1:] or [""]
+            if further:
+                # An attribute of an attribute, as in `x.data.sigmoid()`.
+                ends = bool(self._kind) and self._without_gradient(f"{self._kind}.{first}")
+            else:
+                ends = self._attribute(one, first, names + 1) if first else self.all_end(one, names + 1)
+            if not ends:
                 return False
         return True
 
