@@ -222,7 +222,7 @@ OrderRole = Literal[
     "zero-gradients",
     "type",
 ]
-Element = Literal["", "number", "float", "text", "path", "object", "row", "same"]
+Element = Literal["", "number", "float", "text", "path", "object", "row", "same", "argument"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -703,8 +703,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the
     arguments of the call that gave the receiver, where it is known. ``value`` is the kind of what is given,
     ``elements`` that of its elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of
-    texts, ``same`` for that of the receiver's elements or, for what is hashed by address, ``object``; the argument
-    ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the program may still sort, by an
+    texts, ``same`` for that of the receiver's elements, ``argument`` for that of the first argument itself or, for what
+    is hashed by address, ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the program may still sort, by an
     entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an array. What ``commutes`` gives, when it
     is applied to its own result and one value after the other, the same whatever their order. Where all of
     ``appends`` hold, what is written is added to the file that the first argument names. ``tested`` are arguments,
