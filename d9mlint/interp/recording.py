@@ -815,6 +815,8 @@ _ROLES = {
     "gives-something": "never gives None",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
+    "reads-data": "gives what a file holds that the program may have written",
+    "stores-data": "writes what its argument names into a file",
     "saves-checkpoint": "writes what its argument names into a file",
     "saves-variables": "saves and restores the variables of a graph",
     "saves-in-training": "writes files while a model is trained that it is given to",
