@@ -816,6 +816,7 @@ _ROLES = {
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",
     "reads-data": "gives what a file holds that the program may have written",
+    "saves-in-epochs": "lets a trainer save checkpoints within epochs",
     "stores-data": "writes what its argument names into a file",
     "saves-checkpoint": "writes what its argument names into a file",
     "saves-variables": "saves and restores the variables of a graph",

@@ -155,6 +155,7 @@ Role = Literal[
     "same-elements",
     "samples-actions",
     "saves-checkpoint",
+    "saves-in-epochs",
     "saves-in-training",
     "saves-loader",
     "saves-variables",
