@@ -1596,8 +1596,7 @@ def _call_member(
         # One of the tensors in a container, such as a loaded state dict.
         held = tensors.make(tensors.BATCH, owner.form, likely=True)
         if owner.api in tensors.LOADING and args.pos and isinstance(args.pos[0], v.Lit):
-            held.attrs[tensors.LOADED_AS] = args.pos[0]
-            held.attrs[tensors.LOADED_FROM] = owner
+            tensors.loaded_item(held, args.pos[0], owner)
         if "@owner" in owner.attrs:
             held.attrs[PART_OF] = owner
         return held

@@ -17,6 +17,7 @@ from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import PASS_THROUGH, inside
+from d9mlint.interp.read_back import is_read_back
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 
@@ -64,18 +65,24 @@ COUNTED_FROM = "@counted from"
 default of the option that another number is loaded by."""
 
 
-def _first(bounds: v.Args) -> v.Value | None:
-    """The key of the loaded number that a range begins with, or the number itself where an option has one loaded."""
-    if len(bounds.pos) < 2:
-        return None
-    first = bounds.pos[0]
-    return first if isinstance(first, v.Lit) and first.option else tensors.loaded_as(first)
-
-
 COUNTED_AFTER = "@counted after"
 """The attribute of a number that a loop counts that has the key of the loaded number after which the loop begins."""
 ENDED = "@ended"
 """The attribute of the number after one that such a loop counts, with that key."""
+
+
+def counted(first: v.Value) -> v.Obj | None:
+    """A number that a loop counts which begins with one that was loaded, or that an option has loaded."""
+    key = first if isinstance(first, v.Lit) and first.option else tensors.loaded_as(first)
+    before = tensors.key_before(first) if key is None else None
+    if key is None and before is None:
+        return None
+    number = v.Obj(shapes.NUMBER)
+    if key is not None:
+        number.attrs[COUNTED_FROM] = key
+    elif before is not None:
+        number.attrs[COUNTED_AFTER] = before
+    return number
 
 
 def added(made: v.Value, left: v.Value, right: v.Value) -> v.Value:
@@ -380,18 +387,10 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if value.api == "builtins.zip":
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))
-        first = _first(value.args) if value.api in RANGES else None
-        if first is not None:
-            number = v.Obj(shapes.NUMBER)
-            number.attrs[COUNTED_FROM] = first
-            return number
-        after = (
-            tensors.key_before(value.args.pos[0]) if value.api in RANGES and len(value.args.pos) > 1 else None
-        )
-        if after is not None:
-            number = v.Obj(shapes.NUMBER)
-            number.attrs[COUNTED_AFTER] = after
-            return number
+        if value.api in RANGES and len(value.args.pos) > 1:
+            number = counted(value.args.pos[0])
+            if number is not None:
+                return number
         if parts(value):
             return any_part(value)
         if value.type == LOADER:
@@ -566,11 +565,12 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 tensors.BATCH, value.form._replace(distinct=True) if only else value.form, True
             )
             if value.api in tensors.LOADING and isinstance(index, v.Lit):
-                made.attrs[tensors.LOADED_AS] = index
-                made.attrs[tensors.LOADED_FROM] = value
+                tensors.loaded_item(made, index, value)
             if "@owner" in value.attrs:
                 made.attrs[PART_OF] = value
             return made
+        if is_read_back(interp, value, index):
+            return tensors.loaded_item(v.Obj("?", "?"), index, value)
         if is_dict(value) and isinstance(index, v.Lit):
             found = named(value, index.value)
             if found is not None:

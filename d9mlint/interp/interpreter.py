@@ -75,7 +75,7 @@ from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements
-from d9mlint.ir.scopes import assigned_names
+from d9mlint.ir.scopes import assigned_names, counts_up
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import is_main_test
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -1240,7 +1240,8 @@ class Interp:
             if known is None or not any(isinstance(one, v.Lit) for one in v.alternatives(known)):
                 continue
             if not conditions.stays(self, stmt, name, known):
-                self.frame.env.vars[name] = v.UNKNOWN
+                counts = isinstance(stmt, m.While) and counts_up(stmt, name)
+                self.frame.env.vars[name] = (data.counted(known) if counts else None) or v.UNKNOWN
 
     def _forget_tensors(self, stmt: m.For | m.While) -> None:
         """Forget what tensors are that the loop assigns: in a later round they may require grad."""

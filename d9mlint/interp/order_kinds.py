@@ -97,6 +97,8 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         if isinstance(owner, v.Obj) and depth < _DEPTH:
             return _elements(interp, owner, depth + 1)
         return kind_of_elements(interp, owner, None, depth + 1) if owner is not None else ""
+    if entry.elements == "argument":
+        return kind_of(interp, value.args.pos[0], depth + 1) if value.args.pos else ""
     if entry.elements:
         return entry.elements
     if entry.value == TEXT:

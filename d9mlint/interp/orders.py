@@ -41,7 +41,7 @@ from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import is_only_tested
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import alike, called_name, nodes, receiver
+from d9mlint.ir.traversal import alike, called_name, nodes, receiver, tries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -565,6 +565,14 @@ class Orders:
                     return self._walked(walk)
             if given is not None and _taken_from_one(interp, node):
                 return result
+            if (
+                api == "builtins.next"
+                and given is not None
+                and given.kind == SEQUENCE
+                and self._exhausts(node)
+            ):
+                self._take_turns(given)
+                return result
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
                 use = use_of_array(interp, node, args.get("", 0), running(interp))
@@ -661,6 +669,20 @@ class Orders:
         if any(isinstance(one, m.Return) or _breaks(one) for one in nodes(stmt.body)):
             return False
         return any(isinstance(one, m.Name) and one.id == taken for one in nodes([stmt.test]))
+
+    def _exhausts(self, node: Any) -> bool:
+        """Whether the innermost loop takes one element in each round, from an iterator that is made before it, until
+        there is none: nothing ends it but what handles that."""
+        stmt = self.rounds[-1].stmt if self.rounds else None
+        given = _argument_node(node, 0)
+        if not isinstance(stmt, m.While) or not isinstance(given, m.Name) or len(node.args) > 1:
+            return False
+        if given.id.partition(".")[0] in assigned_names(stmt) or not _is_true(stmt.test):
+            return False
+        ends = {id(one) for one in nodes(stmt.body) if isinstance(one, m.Return) or _breaks(one)}
+        guards = [one for one in tries(stmt) if any(part is node for part in nodes(one.body))]
+        ends.difference_update(id(part) for one in guards for h in one.handlers for part in nodes(h.body))
+        return not ends and any(part is node for part in nodes(stmt.body))
 
     def begin_rounds(self, interp: Interp, stmt: m.For | m.While | None) -> None:
         """A loop or a comprehension begins whose rounds may turn out to have an arbitrary order, see ``end_rounds``."""
@@ -1751,6 +1773,10 @@ def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
         if isinstance(node, m.For) and name in assigned_names(node):
             return frozenset({name})
     return frozenset()
+
+
+def _is_true(test: Any) -> bool:
+    return isinstance(test, m.Const) and bool(test.value)
 
 
 def _breaks(stmt: Any) -> bool:

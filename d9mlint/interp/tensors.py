@@ -427,6 +427,13 @@ LOADED_FROM = "@loaded from"
 """The attribute of such an item that has what was loaded."""
 
 
+def loaded_item(item: v.Obj, key: v.Value, loaded: v.Obj) -> v.Obj:
+    """An item of what was loaded from a file, which knows its key."""
+    item.attrs[LOADED_AS] = key
+    item.attrs[LOADED_FROM] = loaded
+    return item
+
+
 def loaded_as(number: v.Value) -> v.Value | None:
     """The key of an item of a file, if a number is what was loaded under it."""
     for one in v.alternatives(number):

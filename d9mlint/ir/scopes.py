@@ -132,6 +132,19 @@ def assignments(body: list[m.Stmt], name: str) -> int:
     return found
 
 
+def counts_up(stmt: m.While, name: str) -> bool:
+    """Whether each round of a loop adds one to a plain name, and nothing else in it assigns the name."""
+    return assignments(stmt.body, name) == 1 and any(
+        isinstance(one, m.AugAssign)
+        and isinstance(one.target, m.Name)
+        and one.target.id == name
+        and one.op == "+"
+        and isinstance(one.value, m.Const)
+        and one.value.value == 1
+        for one in stmt.body
+    )
+
+
 def target_names(target: m.Expr, names: set[str]) -> None:
     """Add the plain names of an assignment target."""
     if isinstance(target, m.Name):

@@ -148,6 +148,7 @@ Role = Literal[
     "rank",
     "ranks",
     "reads",
+    "reads-data",
     "reads-text",
     "registers",
     "removes-single",
@@ -164,6 +165,7 @@ Role = Literal[
     "same-elements",
     "samples-actions",
     "saves-checkpoint",
+    "saves-in-epochs",
     "saves-in-training",
     "saves-loader",
     "saves-variables",
@@ -181,6 +183,7 @@ Role = Literal[
     "starts-ranks",
     "stays-on-cpu",
     "stops-by-return",
+    "stores-data",
     "stream",
     "suppresses",
     "synchronizes",
@@ -232,7 +235,7 @@ OrderRole = Literal[
     "zero-gradients",
     "type",
 ]
-Element = Literal["", "number", "float", "text", "path", "object", "row", "same"]
+Element = Literal["", "number", "float", "text", "path", "object", "row", "same", "argument"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -713,11 +716,12 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     all of ``when`` and the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the
     arguments of the call that gave the receiver, where it is known. ``value`` is the kind of what is given,
     ``elements`` that of its elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of
-    texts, ``same`` for that of the receiver's elements or, for what is hashed by address, ``object``; the argument
-    ``dtype`` may name another. A sink that is ``until_sorted`` gives something that the program may still sort, by an
-    entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an array. What ``commutes`` gives, when it
-    is applied to its own result and one value after the other, the same whatever their order. Where all of
-    ``appends`` hold, what is written is added to the file that the first argument names. ``tested`` are arguments,
+    texts, ``same`` for that of the receiver's elements, ``argument`` for that of the first argument itself or, for what
+    is hashed by address, ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives
+    something that the program may still sort, by an entry with ``sorts``; it is a ``table`` or, where it is ``reducible``,
+    an array. What ``commutes`` gives, when it is applied to its own result and one value after the other, the same
+    whatever their order. Where all of ``appends`` hold, what is written is added to the file that the first argument
+    names. ``tested`` are arguments,
     with their positions, of which it only matters which elements they have: data that the program tests for its
     elements is not taken to be kept for its order. ``looked_up`` are arguments whose elements are looked up by a key,
     unless ``unless`` holds: their order is not that of the result. What takes ``numbers`` raises where it is given

@@ -62,12 +62,22 @@ def _is_assigned(loop: Loop, name: m.Name) -> bool:
 
 def counter_of(run: RunView, loop: Loop) -> Start | None:
     """The loaded number from which a loop over epochs or batches counts, in its own variable."""
+    return _read([run.eval(one) for one in _counted(loop)])
+
+
+def counters_of(loop: Loop) -> list[v.Value]:
+    """The numbers that a ``while`` loop counts in its own variables, in its present round."""
+    names = [one.id for one in _counted(loop)] if isinstance(loop.stmt, m.While) else []
+    return [loop.frame.env.vars[name] for name in names if name in loop.frame.env.vars]
+
+
+def _counted(loop: Loop) -> list[m.Name]:
     counted = [
         one.target
         for one in statements(loop.stmt.body)
         if isinstance(one, m.AugAssign) and one.op == "+" and isinstance(one.value, m.Const)
     ]
-    return _read([run.eval(one) for one in counted if isinstance(one, m.Name)])
+    return [one for one in counted if isinstance(one, m.Name)]
 
 
 def _read(firsts: list[v.Value]) -> Start | None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.entry_report import are_other_files
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.continued import start_of
+from d9mlint.checks.checkpoints.continued import counter_of, counters_of, start_of
 from d9mlint.checks.checkpoints.rounds import is_last, is_never
 from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
+from d9mlint.checks.checkpoints.weights import weights_in
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
@@ -72,6 +73,13 @@ class Resume(Rule):
     """How the files that are loaded end; an empty text for those of which that is not known."""
     made = remembered_table(Site, bool)
     """Where loaders are made."""
+    with_optimizer = remembered(bool)
+    """Whether a checkpoint holds the state of an optimizer."""
+    weights_in = remembered(set[str])
+    """The loops in which weights are saved."""
+    beside = remembered(list[tuple[Where, str, str, frozenset[str]]])
+    """Where the number of a round is saved beside weights alone, or in its own file, with what is wrong with it and the
+    loops around."""
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
@@ -121,7 +129,7 @@ class Resume(Rule):
             return
         self.trained.pop(loop.key)
         self.updated.pop(loop.key)
-        if start_of(self.run, loop) is not None:
+        if start_of(self.run, loop) is not None or counter_of(self.run, loop) is not None:
             self.goes_on[loop.key] = True
         if not isinstance(loop.stmt, m.For):
             return
@@ -170,6 +178,10 @@ class Resume(Rule):
         held = [one for one in made if isinstance(one, v.Mapping)]
         if is_never(self.run, call.node) or self._is_not_loaded(call):
             return
+        if content is not None and weights_in(content):
+            self.weights_in.update(loop.key for loop in self.run.loops)
+        if any("optimizer" in contents(one, []) for one in made):
+            self.with_optimizer = True
         if len(held) == len(made):
             self._counted(call, held)
         if self.streamed and content is not None and _holds_optimizer(content):
@@ -199,46 +211,78 @@ class Resume(Rule):
         ends = ends_of(self.run, call.args.get("f", 1)) if self.loaded else ()
         return bool(ends) and are_other_files(ends, self.loaded)
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
+    def store(self, call: CallEvent) -> None:
+        """Data is written into a file, which may be the number of the epoch."""
+        role = self.run.kb.role(call.api, "stores-data")
+        content = call.args.get(role.arg, role.pos) if role is not None else None
+        made = made_by_paths(content) if content is not None else ()
+        held = [one for one in made if isinstance(one, v.Mapping)]
+        if held and len(held) == len(made) and not is_never(self.run, call.node):
+            self._counted(call, held)
+
     def _counted(self, call: CallEvent, made: list[v.Mapping]) -> None:
         """The number of the epoch that has just ended is saved where a resumed run takes that of its first one."""
         running = self.run.loops
         if not running or (running[-1].key not in self.trained and running[-1].key not in self.updated):
             return
         # Without a loop over batches it is one over steps, or does without a loader: only its own number is known to be.
-        own = None if running[-1].key in self.trained else _number_of(running[-1])
-        made = [one for one in made if "optimizer" in contents(one, [])]
-        items = {key: value for one in made for key, value in one.items.items()}
-        for key, value in items.items():
+        own = None if running[-1].key in self.trained else _numbers_of(running[-1])
+        for one in made:
+            self._numbered(call, one, own, "optimizer" in contents(one, []))
+
+    def _numbered(self, call: CallEvent, saved: v.Mapping, own: list[v.Value] | None, whole: bool) -> None:
+        """Each number in a checkpoint, or beside one, that a resumed run may begin with."""
+        counted = counters_of(self.run.loops[-1])
+        for key, value in saved.items.items():
             if own is not None:
-                if value is not own:
+                if all(value is not one for one in own):
                     continue
                 value = next(
                     (one for one in v.alternatives(value) if COUNTED_FROM in _attributes(one)), value
                 )
             ended = value.attrs.get(ENDED) if isinstance(value, v.Obj) else None
             if isinstance(ended, v.Lit) and ended.value == key:
-                self._wrong(
-                    Where(self.run, call.node, "torch.save"),
+                self._is_off(
+                    call,
                     f"checkpoint saves the number of the next epoch as `{key}`, and a resumed run starts with the one "
                     "after it: an epoch is left out",
                     "save the number of the epoch that has just ended, or do not add one to the number that is loaded",
+                    whole,
                 )
                 continue
             first = value.attrs.get(COUNTED_FROM) if isinstance(value, v.Obj) else None
+            if not isinstance(first, v.Lit) and any(value is one for one in counted):
+                # A number that the loop counts by itself, and has not yet counted up.
+                first = tensors.loaded_as(value)
             if not isinstance(first, v.Lit):
                 continue
             what = "epoch" if own is None or "epoch" in str(key) else "step"
             if loaded_by(first.option, key) in self.run.marks if first.option else first.value == key:
-                self._wrong(
-                    Where(self.run, call.node, "torch.save"),
+                self._is_off(
+                    call,
                     f"checkpoint saves the {what} that has just ended as `{key}`, and a resumed run starts with it: "
                     f"that {what} is repeated",
                     f"save the number of the next {what}, or add one to the number that is loaded",
+                    whole,
                 )
+
+    def _is_off(self, call: CallEvent, message: str, help: str, whole: bool) -> None:
+        """A saved number is not that of the round with which a resumed run is to begin; whether the state of an optimizer
+        is saved with it."""
+        place = Where(self.run, call.node, "torch.save")
+        if whole:
+            self._wrong(place, message, help)
+        else:
+            self.beside.append((place, message, help, frozenset(loop.key for loop in self.run.loops)))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
+        if self.loads and not self.with_optimizer:
+            for place, message, help, around in self.beside:
+                if not around.isdisjoint(self.weights_in):
+                    self._wrong(place, message, help)
         # A program that only begins with weights that were trained before gives no optimizer a state.
         if self.kept or not self.loads or RESUMES not in self.run.places:
             return
@@ -311,11 +355,11 @@ def _attributes(value: v.Value) -> dict[str, v.Value]:
     return value.attrs if isinstance(value, v.Obj) else {}
 
 
-def _number_of(loop: Loop) -> v.Value:
-    """The number that a loop counts in its present round."""
+def _numbers_of(loop: Loop) -> list[v.Value]:
+    """The numbers that a loop counts in its present round."""
     target = getattr(loop.stmt, "target", None)
     known = loop.frame.env.vars.get(target.id) if isinstance(target, m.Name) else None
-    return known if known is not None else v.Obj(v.BATCH)
+    return [known] if known is not None else counters_of(loop)
 
 
 def _is_loader(value: v.Value, depth: int = 0) -> bool:

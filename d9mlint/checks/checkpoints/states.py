@@ -301,6 +301,9 @@ class Checkpoints(Rule):
             self._weights(call, content, found, place, loops)
             return
         going_on = self._going_on(made)
+        if going_on:
+            # Whatever its key, the number from which a loop goes on is that of the epoch or step.
+            found.add("epoch")
         if not going_on:
             if found <= {"epoch"} and weights_in(content):
                 self.named.update(names)

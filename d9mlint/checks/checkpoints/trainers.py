@@ -1,4 +1,4 @@
-"""DET602: trainers that go on from a checkpoint without the states of random number generators."""
+"""DET602, DET603: trainers that go on from a checkpoint without the states of RNGs, or from one within an epoch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from d9mlint.base.terminal import listed
+from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.states import rng_states
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
+from d9mlint.interp.calls import has_model
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, ImportEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.naming import running
@@ -29,13 +31,17 @@ _RNGS = ("torch", "numpy", "python")
 
 
 class ResumedTrainers(Rule):
-    """DET602: what a trainer does not restore from its checkpoints."""
+    """DET602: what a trainer does not restore from its checkpoints. DET603: those that it saves within epochs."""
 
-    codes = ("DET602",)
+    codes = ("DET602", "DET603")
     uses = remembered_table(str, bool)
     """The RNGs that are drawn from."""
     places = remembered(list[tuple[Where, str, frozenset[str]]])
     """Where training goes on, with the call that says from what, and the RNGs that are seeded then."""
+    inside = remembered_table(Site, tuple[Where, str])
+    """Where trainers are asked to save within epochs, and by which argument."""
+    other = remembered(bool)
+    """Whether a trainer may be asked to save at other times only, or keeps the position in the data."""
     loads = remembered_table(Site, Where)
     """Where trainers are loaded."""
     loaded = remembered_table(Site, tuple[str, ...])
@@ -86,6 +92,40 @@ class ResumedTrainers(Rule):
                 seeded = frozenset(rng for rng in _RNGS if self.run.state.level(rng).level != UNSEEDED)
                 name = f"`{api.rpartition('.')[2]}({role.arg}=...)`"
                 self.places.append((Where(self.run, call.node, api), name, seeded))
+                if any(
+                    one.cls.find("state_dict") is not None for one in kept if not has_model(self.run, [one])
+                ):
+                    self.other = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-in-epochs") is not None)
+    def saves_inside(self, call: CallEvent) -> None:
+        """A trainer is to save checkpoints, within epochs or at their ends."""
+        role = self.run.kb.role(call.api, "saves-in-epochs")
+        if role is None or call.args.dstar or call.args.star:
+            self.other = True
+            return
+        asked = all_hold(call.args, role.when)
+        written = argument_node(call.node, role.arg)
+        if asked is None and isinstance(written, m.BinOp) and written.op == "//":
+            # A part of some number of steps, which is hardly one for each epoch.
+            asked = True
+        if asked is not True:
+            self.other = True
+            return
+        name = next((one for one in (role.arg, *role.more) if one in call.args.kw), role.arg)
+        place = Where(self.run, call.node, call.api)
+        self.inside[place.site] = place, f"{call.api.rpartition('.')[2]}({name}=...)"
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-loader") is not None)
+    def keeps_position(self, call: CallEvent) -> None:
+        """The position in the data is kept."""
+        self.other = True
+
+    @on(ImportEvent)
+    def imported(self, event: ImportEvent) -> None:
+        """A library is imported."""
+        if self.run.kb.role(f"import:{event.name}", "saves-loader") is not None:
+            self.other = True
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "gives-loaded") is not None)
     def loaded_for_nothing(self, call: CallEvent) -> None:
@@ -175,6 +215,18 @@ class ResumedTrainers(Rule):
                     f"{remedy}save the RNG states beside the file and restore them before training goes on",
                     subject=place.subject,
                 )
+        if self.places and not self.other:
+            for site in self.inside.known():
+                place, name = self.inside[site]
+                self.report(
+                    "DET603",
+                    place,
+                    f"`{name}` saves checkpoints within an epoch without the position in the data: a resumed run repeats "
+                    "batches of the epoch, or leaves some out",
+                    "save at the end of epochs, or use a loader that keeps its position (`StatefulDataLoader`)",
+                    subject=place.subject,
+                    confidence=Confidence.MEDIUM,
+                )
         for place, name, seeded in self.places:
             rngs = [rng for rng in _RNGS if rng in seeded and rng in set(self.uses.known())]
             if rngs:
@@ -200,6 +252,9 @@ class ResumedTrainers(Rule):
             if isinstance(one, v.Lit) and (bool(one.value) or one.option):
                 return True
             if isinstance(one, v.Obj) and self.run.kb.role(one.api, "makes-text") is not None:
+                return True
+            if one is v.UNKNOWN or isinstance(one, v.Member):
+                # An item of the configuration, or what a function has found.
                 return True
         return False
 

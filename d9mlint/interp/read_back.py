@@ -1,0 +1,59 @@
+"""Items of plain data that a program writes into a file and reads from it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
+from d9mlint.ir.traversal import called_name, nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_keys: dict[int, tuple[m.FileFacts, dict[str, list[m.Name]]]] = memo()
+
+
+def is_read_back(interp: Interp, value: v.Obj, index: v.Value) -> bool:
+    """Whether an item of what a file holds is one that the same module writes into a file, in a function that names its
+    key."""
+    if not isinstance(index, v.Lit) or not isinstance(index.value, str) or index.option:
+        return False
+    if value.file is not interp.frame.file or interp.kb.role(value.api, "reads-data") is None:
+        return False
+    called = _written(interp.whole(interp.frame.file)).get(index.value, ())
+    made = (interp.eval(one) for one in called)
+    return any(
+        isinstance(one, v.Ext) and interp.kb.role(interp.kb.canonical(one.name), "stores-data") is not None
+        for one in made
+    )
+
+
+def _written(facts: m.FileFacts) -> dict[str, list[m.Name]]:
+    """The functions that are called where a key of a dictionary is named, by keys; memoised while the facts live."""
+    known = _keys.get(id(facts))
+    if known is None or known[0] is not facts:
+        found: dict[str, list[m.Name]] = {}
+        for function in facts.functions:
+            every = list(nodes(function.body))
+            called = [one.func for one in every if isinstance(one, m.Call) and isinstance(one.func, m.Name)]
+            for one in every:
+                for key in _named(one):
+                    found.setdefault(key, []).extend(called)
+        known = _keys[id(facts)] = (facts, found)
+    return known[1]
+
+
+def _named(node: object) -> list[str]:
+    """The keys that a dictionary is made with, or that are stored in it."""
+    if isinstance(node, m.Dict):
+        keys = [one.value for one in node.keys if isinstance(one, m.Const)]
+    elif isinstance(node, m.Call) and called_name(node) == "dict":
+        keys = [one.name for one in node.keywords]
+    elif isinstance(node, m.Assign):
+        stored = [one.index for one in node.targets if isinstance(one, m.Subscript)]
+        keys = [one.value for one in stored if isinstance(one, m.Const)]
+    else:
+        return []
+    return [key for key in keys if isinstance(key, str)]
