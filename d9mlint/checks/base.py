@@ -159,9 +159,11 @@ class Reporter:
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         shown: dict[tuple[str, str], set[str]] = {}
+        doubted: dict[tuple[str, str], set[str]] = {}
         for key, f in self._found.items():
-            if self._counts(f):
-                shown.setdefault((f.code, f.subject), set()).add(self._asides[key])
+            if f.severity is not Severity.ADVICE:
+                kind = doubted if f.confidence is Confidence.LOW else shown
+                kind.setdefault((f.code, f.subject), set()).add(self._asides[key])
         found: list[Finding] = []
         covered: dict[tuple[str, str], set[str]] = {}
         codes = {f.code for f in self._found.values() if self._may_hold(f)}
@@ -180,7 +182,12 @@ class Reporter:
             if causes and f.op and self._counts(f):
                 for cause in causes:
                     covered.setdefault(cause, set()).add(f.subject)
-            found.append(msgspec.structs.replace(f, severity=Severity.ADVICE) if causes else f)
+            if causes:
+                f = msgspec.structs.replace(f, severity=Severity.ADVICE)
+            elif any(self._asides[key] in doubted.get(one, _NOWHERE) for one in _pairs(self._causes[key])):
+                # What makes the cause doubtful holds for all that it would fix.
+                f = msgspec.structs.replace(f, severity=Severity.ADVICE, confidence=Confidence.LOW)
+            found.append(f)
         if covered:
             found = [_covering(f, covered.get((f.code, f.subject), set())) for f in found]
         raising = {
