@@ -59,6 +59,7 @@ class Reporter:
         self.codes = codes
         self._found: dict[tuple[str, str, int, int, str], Finding] = {}
         self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
+        self._doubted: set[tuple[str, str]] = set()
         self._asides: dict[tuple[str, str, int, int, str], str] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
         self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
@@ -135,6 +136,10 @@ class Reporter:
             unless=violation.unless,
         )
 
+    def doubt(self, code: str, subject: str) -> None:
+        """Note that a finding of a rule would have low confidence, and so have those that it would cause."""
+        self._doubted.add((code, subject))
+
     def spare(self, text: str, instead: str) -> None:
         """Note an op that raises in deterministic mode and is not reported because it is deterministic without it,
         and what can be used instead."""
@@ -159,7 +164,7 @@ class Reporter:
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         shown: dict[tuple[str, str], set[str]] = {}
-        doubted: dict[tuple[str, str], set[str]] = {}
+        doubted = {one: {""} for one in self._doubted}
         for key, f in self._found.items():
             if f.severity is not Severity.ADVICE:
                 kind = doubted if f.confidence is Confidence.LOW else shown

@@ -990,6 +990,8 @@ class Seeds(Rule):
             # Where it is made, nothing shows that it shuffles.
             weak = order
         imported = self.run.entry is not None and self.run.entry.path in self.run.imported_files
+        if imported and not training and order is not None and not self._shows_draws():
+            self.reporter.doubt(generator.rule, rng)
         found: First | None
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
