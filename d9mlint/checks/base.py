@@ -59,6 +59,7 @@ class Reporter:
         self.codes = codes
         self._found: dict[tuple[str, str, int, int, str], Finding] = {}
         self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
+        self._doubted: set[tuple[str, str]] = set()
         self._asides: dict[tuple[str, str, int, int, str], str] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
         self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
@@ -135,6 +136,10 @@ class Reporter:
             unless=violation.unless,
         )
 
+    def doubt(self, code: str, subject: str) -> None:
+        """Note that a finding of a rule would have low confidence, and so have those that it would cause."""
+        self._doubted.add((code, subject))
+
     def spare(self, text: str, instead: str) -> None:
         """Note an op that raises in deterministic mode and is not reported because it is deterministic without it,
         and what can be used instead."""
@@ -159,9 +164,11 @@ class Reporter:
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         shown: dict[tuple[str, str], set[str]] = {}
+        doubted = {one: {""} for one in self._doubted}
         for key, f in self._found.items():
-            if self._counts(f):
-                shown.setdefault((f.code, f.subject), set()).add(self._asides[key])
+            if f.severity is not Severity.ADVICE:
+                kind = doubted if f.confidence is Confidence.LOW else shown
+                kind.setdefault((f.code, f.subject), set()).add(self._asides[key])
         found: list[Finding] = []
         covered: dict[tuple[str, str], set[str]] = {}
         codes = {f.code for f in self._found.values() if self._may_hold(f)}
@@ -180,7 +187,12 @@ class Reporter:
             if causes and f.op and self._counts(f):
                 for cause in causes:
                     covered.setdefault(cause, set()).add(f.subject)
-            found.append(msgspec.structs.replace(f, severity=Severity.ADVICE) if causes else f)
+            if causes:
+                f = msgspec.structs.replace(f, severity=Severity.ADVICE)
+            elif any(self._asides[key] in doubted.get(one, _NOWHERE) for one in _pairs(self._causes[key])):
+                # What makes the cause doubtful holds for all that it would fix.
+                f = msgspec.structs.replace(f, severity=Severity.ADVICE, confidence=Confidence.LOW)
+            found.append(f)
         if covered:
             found = [_covering(f, covered.get((f.code, f.subject), set())) for f in found]
         raising = {

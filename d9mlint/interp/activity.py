@@ -57,6 +57,8 @@ TF_TRAIN_CPU = "train:tensorflow:cpu"
 TF_TRAIN_FRESH = "train:tensorflow:fresh"
 """The same of TensorFlow, in which no call has turned op determinism on."""
 TRAIN = "train"
+TRAINS_IN_ROUNDS = "train:rounds"
+"""Where a gradient is taken in a loop within another one, as for the batches of each epoch."""
 CUDA = "cuda"
 NO_GPU = "no-gpu"
 """Where all GPUs are hidden,"""
@@ -114,6 +116,8 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
     interp.flag(flag, node)
     if flag in (TRAIN, GIVES_STATE):
         interp.activity.times.add((flag, Tick(interp.now), frozenset(loop.key for loop in interp.loops)))
+        if flag == TRAIN and len(interp.loops) > 1:
+            note(interp, TRAINS_IN_ROUNDS, node, subject, option)
     log = interp.import_log
     aside = interp.state.aside
     first = _is_first(interp.places, flag, aside)

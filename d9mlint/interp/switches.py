@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 DETERMINISTIC = "torch.deterministic"
+OF_CUDNN = {"deterministic": "torch.cudnn.deterministic", "benchmark": "torch.cudnn.benchmark"}
+"""Arguments of trainers and the modes of cuDNN that they set, which releases without a switch also do by default."""
 OP_DETERMINISM = "tf.deterministic"
 WARN_ONLY = "torch.warn_only"
 ENABLE = "tf.config.experimental.enable_op_determinism"
@@ -99,7 +101,13 @@ class Switches:
         """``Trainer(deterministic=True)``."""
         deterministic = call.args.kw.get("deterministic")
         found = runner_of(self._interp, call.api, call.args)
-        if deterministic is not None:
+        releases = found.entry.switches if found is not None else ""
+        if found is not None and releases and not self._interp.kb_matches(found.entry.library, releases):
+            # What it is given, False by default, is for cuDNN alone.
+            default = v.UNKNOWN if call.args.dstar else v.FALSE
+            for name, mode in OF_CUDNN.items():
+                self._interp.set_mode(mode, call.args.kw.get(name, default), call.node)
+        elif deterministic is not None:
             self._set(deterministic, call.node)
             warns = isinstance(deterministic, v.Lit) and deterministic.value == "warn"
             self._interp.set_mode(WARN_ONLY, v.Lit(warns), call.node)

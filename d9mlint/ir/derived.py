@@ -39,6 +39,10 @@ def derived_names(
     while len(found) > before:
         before = len(found)
         for stmt in statements(function.body):
+            if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
+                callee = callees.get(stmt.value.start) if callees else None
+                if callee is not None:
+                    found.update(_filled(stmt.value, callee, found, places, looks))
             for value, targets in _pairs(stmt):
                 if not holds(value, places) and found.isdisjoint(elements(value, looks, counting)):
                     continue
@@ -79,6 +83,28 @@ def _has_star(parts: Sequence[Any]) -> bool:
     return any(isinstance(one, m.Star) for one in parts)
 
 
+def _filled(
+    call: m.Call, callee: Callee, found: set[str], places: Sequence[int], looks: Looks
+) -> Iterator[str]:
+    """The variables that a call hands to a function which puts something derived into them."""
+    function = callee.function
+    given = _given_params(call, callee, found, places, looks)
+    if given is None:
+        return
+    derived = derived_names(function, callee.places, looks, given) - given
+    assigned = {
+        one.id
+        for stmt in statements(function.body)
+        for _, targets in _pairs(stmt)
+        for target in targets
+        for one in ([target] if isinstance(target, m.Name) else _elements_of([target]))
+        if isinstance(one, m.Name) and "." not in one.id
+    }
+    for name, value in _arguments(call, callee):
+        if isinstance(value, m.Name) and name in derived - assigned:
+            yield value.id.partition(".")[0]
+
+
 def _returned(
     call: m.Call, callee: Callee, found: set[str], places: Sequence[int], looks: Looks, count: int
 ) -> list[bool]:
@@ -113,16 +139,20 @@ def _given_params(
     """The parameters of a function that are given something derived; None where that is not known."""
     if _has_star(call.args) or not all(one.name for one in call.keywords):
         return None
+    pairs = _arguments(call, callee)
+    if len(pairs) < len(call.args) + len(call.keywords) + callee.bound:
+        return None
+    return {
+        name for name, value in pairs if holds(value, places) or not found.isdisjoint(elements(value, looks))
+    }
+
+
+def _arguments(call: m.Call, callee: Callee) -> list[tuple[str, Any]]:
+    """The parameters of a function with what a call gives for them."""
     positional = [one.name for one in callee.function.params if one.kind in "pa"]
     given: list[Any] = [*([call.func] if callee.bound else []), *call.args]
-    if len(given) > len(positional):
-        return None
-    pairs = [*zip(positional, given, strict=False), *((one.name, one.value) for one in call.keywords)]
-    return {
-        name
-        for name, value in pairs
-        if name and (holds(value, places) or not found.isdisjoint(elements(value, looks)))
-    }
+    named = [(one.name, one.value) for one in call.keywords if one.name]
+    return [*zip(positional, given, strict=False), *named]
 
 
 def elements(expr: Any, looks: Looks, counting: Collection[int] = ()) -> Iterator[str]:

@@ -22,7 +22,7 @@ from d9mlint.checks.seeds.unread_models import (
     kept_in,
 )
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, trains, where
+from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, trains, where
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NOT_ITERATED, RESTORED, TRAINING_CONTEXT
@@ -207,8 +207,8 @@ class Seeds(Rule):
     printed = remembered(
         list[tuple[tuple[str, int], tuple[str, ...], tuple[tuple[int, str, int, bool], ...]]]
     )
-    """What the entry point's own file prints of tensors, or writes, by the names of its variables, in which function, and
-    what functions of the project that one calls where it takes a tuple apart."""
+    """What is printed of tensors, or what the entry point's own file writes, by the names of variables, in which function,
+    and what functions of the project that one calls where it takes a tuple apart or drops it."""
 
     shows_elsewhere = remembered(bool)
     """Whether other files print something that may differ from run to run, or data is written into a file."""
@@ -257,7 +257,7 @@ class Seeds(Rule):
         # A module is printed as its parts and their sizes.
         structures = all(isinstance(one, v.Lit) or has_model(run, [one]) for one in call.args.pos)
         self._note_own(self.counting if structures else self.not_counting, node)
-        if not own or run.frame.file.path not in run.imported_files or not isinstance(node, m.Call):
+        if run.entry is None or run.entry.path not in run.imported_files or not isinstance(node, m.Call):
             return
         given = list(zip(node.args, call.args.pos, strict=False))
         tensors = tuple(
@@ -265,7 +265,7 @@ class Seeds(Rule):
         )
         place = Where(run, node).function
         if tensors and place is not None:
-            self.printed.append((place, tensors, tuple(self._taken_apart(place))))
+            self.printed.append((place, tensors, tuple(self._called_there(place))))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "writes-data") is not None)
     def writes(self, call: CallEvent) -> None:
@@ -278,13 +278,16 @@ class Seeds(Rule):
         given = argument_node(call.node, role.arg, role.pos) if role is not None else None
         if given is not None and place is not None and run.frame.file.path in run.imported_files:
             names = tuple(sorted(elements(given, self._looks)))
-            self.printed.append((place, names, tuple(self._taken_apart(place))))
+            self.printed.append((place, names, tuple(self._called_there(place))))
 
-    def _taken_apart(self, place: tuple[str, int]) -> Iterator[tuple[int, str, int, bool]]:
-        """Where a function takes what functions of the project return apart, which these are, and whether as methods."""
+    def _called_there(self, place: tuple[str, int]) -> Iterator[tuple[int, str, int, bool]]:
+        """Where a function takes what functions of the project return apart, or drops it, which these are, and whether as
+        methods."""
         run = self.run
         for stmt in statements(run.modules.by_path[place[0]].facts.functions[place[1]].body):
-            if not isinstance(stmt, m.Assign) or not isinstance(stmt.targets[0], m.Seq):
+            if not isinstance(stmt, (m.Assign, m.ExprStmt)):
+                continue
+            if isinstance(stmt, m.Assign) and not isinstance(stmt.targets[0], m.Seq):
                 continue
             if not isinstance(call := stmt.value, m.Call) or not isinstance(call.func, m.Name):
                 continue
@@ -323,6 +326,11 @@ class Seeds(Rule):
             if not derived_names(function, starts(path), self._looks, callees=callees).isdisjoint(names):
                 return True
         return False
+
+    def _reports_rounds(self) -> bool:
+        """Whether the program trains on the batches of several epochs, and prints more than fixed texts."""
+        prints = self.prints_elsewhere or bool(self.not_counting.known())
+        return prints and where(self.run, TRAINS_IN_ROUNDS) is not None
 
     def _stops_early(self) -> bool:
         """Whether the program asks for a name that nothing defines before it prints or saves anything."""
@@ -984,6 +992,8 @@ class Seeds(Rule):
             # Where it is made, nothing shows that it shuffles.
             weak = order
         imported = self.run.entry is not None and self.run.entry.path in self.run.imported_files
+        if imported and not training and order is not None and not self._shows_draws():
+            self.reporter.doubt(generator.rule, rng)
         found: First | None
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
@@ -1025,7 +1035,8 @@ class Seeds(Rule):
         confidence = None
         # The smoke test of a module that other files import: most show that it runs, and print shapes at most.
         if imported and (where(self.run, SAVES) is None or not training):
-            confidence = Confidence.MEDIUM if self._shows_draws() else Confidence.LOW
+            shows = self._shows_draws() or self._reports_rounds()
+            confidence = Confidence.MEDIUM if shows else Confidence.LOW
         if confidence is None and not training and (self._stops_early() or self._asks_form_only(rng)):
             confidence = Confidence.LOW
         severity: Severity | None = None
@@ -1113,9 +1124,13 @@ class Seeds(Rule):
 def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[str]:
     """The variables of whose elements something printed is computed, where it is a tensor, a number out of one, or a text
     with such parts. What else is computed from tensors, such as whether two are close, may be the same in every run."""
-    if isinstance(expr, m.FString):
-        for part in expr.parts:
-            yield from _shown(run, part, run.eval(part) if isinstance(part, m.Name) else v.UNKNOWN, looks)
+    parts = _parts_of_text(expr)
+    if parts:
+        for part in parts:
+            known = isinstance(part, m.Name) or (
+                isinstance(part, m.Subscript) and isinstance(part.value, m.Name)
+            )
+            yield from _shown(run, part, run.eval(part) if known else v.UNKNOWN, looks)
     elif isinstance(expr, m.Call) and isinstance(expr.func, m.Name) and "." in expr.func.id:
         name = expr.func.id.partition(".")[0]
         if looks(called_name(expr)) == "method":
@@ -1124,6 +1139,18 @@ def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[st
             yield name
     elif _may_vary(value):
         yield from elements(expr, looks)
+
+
+def _parts_of_text(expr: Any) -> list[Any]:
+    """What a text is made of."""
+    if isinstance(expr, m.FString):
+        return list(expr.parts)
+    if isinstance(expr, m.Call) and isinstance(expr.func, m.Attr) and isinstance(expr.func.value, m.Const):
+        # `"{}".format(loss)`
+        return [*expr.args, *(one.value for one in expr.keywords)]
+    if isinstance(expr, m.BinOp) and isinstance(expr.left, m.Const) and isinstance(expr.left.value, str):
+        return list(expr.right.elts) if isinstance(expr.right, m.Seq) else [expr.right]
+    return []
 
 
 def _may_vary(value: v.Value) -> bool:
