@@ -150,6 +150,7 @@ Role = Literal[
     "reads",
     "reads-data",
     "reads-text",
+    "recomputes",
     "registers",
     "removes-single",
     "reorders",
