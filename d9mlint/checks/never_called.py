@@ -2,8 +2,7 @@
 
 Code that no entry point reaches is judged because something that is not known may call it. Where programs run the file,
 and neither what they reach nor any file beside them names a function in a way that can lead to a call of it, it never
-runs. Names decide: everything that might mean the function counts for it. Where the project has programs that train, a
-module that none of them imports, and that no file of the project names, is one that nobody uses.
+runs. Names decide: everything that might mean the function counts for it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from d9mlint.ir.bodies import at_once
 from d9mlint.ir.endings import never_run
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
-from d9mlint.project.entry_points import calls_its_own, is_built, is_main_test, may_be_built, may_be_left_out
+from d9mlint.project.entry_points import calls_its_own, is_built, is_main_test, may_be_built
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
@@ -68,18 +67,14 @@ def never_called(
         if not one.entry_point
         and one.severity is not Severity.ADVICE
         and one.path in project.index
-        and (project.index[one.path] in run or any(program.trains for program in programs))
+        and project.index[one.path] in run
     ]
     if not asked:
         return kept
     search = Search(project, programs)
     for place in asked:
-        if project.index[kept[place].path] in run:
-            function = search.around(kept[place])
-            idle = function is not None and search.never_runs(function)
-        else:
-            idle = search.is_unnamed(kept[place])
-        if idle:
+        function = search.around(kept[place])
+        if function is not None and search.never_runs(function):
             kept[place] = _as_advice(kept[place])
     return kept
 
@@ -162,7 +157,6 @@ class Search:
         self._files_with: dict[str, list[int]] = {}
         self._answers: dict[Function, bool] = {}
         self._opened: dict[int, bool] = {}
-        self._unnamed: dict[int, bool] = {}
         self._beginnings: dict[int, tuple[str, ...]] = {}
         self._texts: set[str] | None = None
 
@@ -194,31 +188,6 @@ class Search:
                 if index and one.start <= finding.start < one.end_of_body
             ]
         return next(((file, index) for _, index in sorted(around) if index not in reached), None)
-
-    def is_unnamed(self, finding: Finding) -> bool:
-        """Whether a finding is in a function of a module that no program runs and that nothing in the project names."""
-        file = self.project.index[finding.path]
-        if file not in self._unnamed:
-            self._unnamed[file] = self._is_unnamed(file)
-        with at_once():
-            return self._unnamed[file] and any(
-                one.start <= finding.start < one.end_of_body for one in self.files[file].facts.functions[1:]
-            )
-
-    def _is_unnamed(self, file: int) -> bool:
-        module = self.files[file]
-        if not self.complete or self.configured or not may_be_left_out(self.project.modules, module):
-            return False
-        if any(one.facts.problem is not None for one in self.files):
-            return False
-        if any(_has(one.facts.words, module.stem) for one in self.files if one is not module):
-            return False
-        parts = frozenset(module.relative.removesuffix(".py").split("/"))
-        for at in sorted({at for word in _ANY_MODULE for at in self.with_word(word)}):
-            uses = self.uses_of(at)
-            if uses.any_module or not parts.isdisjoint(uses.handed_on):
-                return False
-        return True
 
     def never_runs(self, function: Function) -> bool:
         """Whether no program can call a function."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.library.results import result_type
 from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import declares, may_be_shared, only_asked_for
@@ -37,7 +36,7 @@ def is_dropped(run: RunView, node: Any, api: str) -> bool:
     if function.name == "<module>" and file.path in run.imported_files:
         return False
     names: set[str] = set()
-    dropped = _is_dropped(run, function, node, result_type(api), names)
+    dropped = _is_dropped(run, function, node, run.kb.result_type(api) or api, names)
     if not dropped or not names:
         return dropped
     return not declares(function, names) and not may_be_shared(run.whole(file), function, names)
@@ -91,10 +90,10 @@ def _use_is_dropped(
     if not method:
         stored = isinstance(parent, m.Assign) and any(target is one for target in parent.targets)
         return stored or _is_dropped(run, function, one, cls, names)
-    called = isinstance(parent, m.Call) and parent.func is one and _gives(cls, method)
+    called = isinstance(parent, m.Call) and parent.func is one and _gives(run, cls, method)
     return called and _is_dropped(run, function, parent, cls, names)
 
 
-def _gives(cls: str, method: str) -> bool:
+def _gives(run: RunView, cls: str, method: str) -> bool:
     """Whether a method of a class gives another object of it."""
-    return "." not in method and result_type(f"{cls}.{method}") == cls
+    return "." not in method and run.kb.result_type(f"{cls}.{method}") == cls

@@ -131,14 +131,6 @@ def _is_test(file: ModuleFile) -> bool:
     return False
 
 
-def may_be_left_out(modules: Modules, file: ModuleFile) -> bool:
-    """Whether nothing runs a module but what names it: it is no test or package, and not installed for others."""
-    if file.notebook or os.path.basename(file.path) in NOT_ENTRIES or is_built(modules, file):
-        return False
-    tests = any(one.name.startswith("test") and one.parent <= 0 for one in file.facts.functions[1:])
-    return not tests and not _is_test(file)
-
-
 def _imports(body: list[m.Stmt]) -> Iterator[m.Import | m.ImportFrom]:
     for stmt in body:
         if isinstance(stmt, (m.Import, m.ImportFrom)):
