@@ -781,6 +781,7 @@ _ROLES = {
     "calls-when-made": "calls some methods of objects of classes that are derived from it when it makes them",
     "calls-quietly": "calls some methods of classes that are derived from it with gradients switched off",
     "checkpoints": "runs a function again in the backward pass",
+    "recomputes": "runs a function again in the backward pass without a random number state",
     "restores-rng": "puts a random number generator back into an earlier state",
     "makes-key": "gives a JAX key",
     "holds-states": "makes a checkpoint of its arguments",

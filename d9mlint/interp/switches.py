@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.devices import runner_of
-from d9mlint.interp.events import CallEvent, EnvironmentEvent
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.events import CallEvent, EnvironmentEvent, ObjectAttributeEvent
+from d9mlint.interp.listening import on, on_call, on_object_attribute
 from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.text import call_text
@@ -117,6 +117,11 @@ class Switches:
         full = call.args.kw.get("full_determinism")
         if full is not None:
             self._set(full, call.node)
+
+    @on_object_attribute("full_determinism")
+    def argument_changed(self, event: ObjectAttributeEvent) -> None:
+        """The same of arguments that exist already; their trainer reads it when it is made."""
+        self._set(event.value, event.node)
 
     @on_call("transformers.enable_full_determinism", "transformers.trainer_utils.enable_full_determinism")
     def full(self, call: CallEvent) -> None:

@@ -147,6 +147,7 @@ Role = Literal[
     "ranks",
     "reads",
     "reads-text",
+    "recomputes",
     "registers",
     "removes-single",
     "reorders",

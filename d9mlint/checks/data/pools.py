@@ -8,6 +8,7 @@ from d9mlint.base.findings import Step
 from d9mlint.checks.base import Rule
 from d9mlint.checks.data import concurrent_updates
 from d9mlint.checks.drawing import Observer, what_is_drawn
+from d9mlint.checks.inference.sampling import GENERATING, samples
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import THREAD
@@ -68,6 +69,8 @@ class RaceLog(Observer):
         self.own: set[str] = set()
         self.places: list[Where] = []
         self.generators: set[str] = set()
+        self.sampled: set[str] = set()
+        """The generator from which models draw that generate."""
         self._seeded: set[str] = set()
         self._weights: dict[str, list[Where]] = {}
         self._loads = False
@@ -120,6 +123,9 @@ class RaceLog(Observer):
             )
             if owner is not None:
                 shared = self._shared(owner)
+        if call.api.rpartition(".")[2] in GENERATING and samples(self.run, call, {}):
+            self.sampled.add("torch")
+            shared, owner = True, None
         if shared and len(self.places) < MOST_PLACES:
             place = Where(self.run, call.node)
             if all(one.site != place.site for one in self.places):
@@ -192,7 +198,7 @@ class Pools(Rule):
         log = RaceLog(self.run, processes, made)
         common = [] if processes else concurrent_updates.shared(self.run, call.node, func, thread)
         updates = concurrent_updates.UpdateLog(self.run, common)
-        drawn = what_is_drawn(self.run, [func], log, updates) | log.weights()
+        drawn = what_is_drawn(self.run, [func], log, updates) | log.weights() | log.sampled
         drawn &= self._in_common(processes) - log.own
         shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if shared:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
@@ -10,6 +12,14 @@ from d9mlint.interp.listening import on_call, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from d9mlint.interp.view import RunView
+
+GENERATING = ("generate", "__call__")
+"""Methods of models and pipelines that generate."""
 
 
 class Sampling(Rule):
@@ -29,14 +39,10 @@ class Sampling(Rule):
         if site is not None and not self.run.branching:
             self.switched[site] = v.truth(event.value) is True
 
-    @on_method("generate", "__call__")
+    @on_method(*GENERATING)
     def generate(self, call: CallEvent) -> None:
         """A model generates."""
-        sample = self._given(call, "do_sample")
-        if sample is None or v.truth(sample) is not True or self.run.entry is None:
-            return
-        types = owner_types(self.run, call.owner) if call.owner is not None else []
-        if isinstance(call.owner, v.Inst) and not types:
+        if self.run.entry is None or not samples(self.run, call, self.switched):
             return
         if self.run.state.level("torch").level != UNSEEDED:
             return
@@ -68,16 +74,25 @@ class Sampling(Rule):
             subject=call.api,
         )
 
-    def _given(self, call: CallEvent, name: str) -> v.Value | None:
-        """An argument of generation: of the call, of the configuration that it is given or that its model keeps, or of the
-        pipeline that is called."""
-        own = call.args.kw.get(name)
-        if own is not None:
-            return own
-        config = call.args.kw.get("generation_config")
-        kept = call.owner.attrs.get("generation_config") if isinstance(call.owner, v.Obj) else None
-        for source in (config or kept, call.owner):
-            if isinstance(source, v.Obj) and name in source.args.kw:
-                return source.args.kw[name]
-        site = made_at(call.owner) if isinstance(call.owner, v.Obj) and config is None else None
-        return v.Lit(True) if site is not None and site in self.switched and self.switched[site] else None
+
+def samples(run: RunView, call: CallEvent, switched: Mapping[Site, bool]) -> bool:
+    """Whether a call of a model's method that generates samples, which draws from torch's global generator."""
+    sample = _given(call, "do_sample", switched)
+    if sample is None or v.truth(sample) is not True:
+        return False
+    return not isinstance(call.owner, v.Inst) or bool(owner_types(run, call.owner))
+
+
+def _given(call: CallEvent, name: str, switched: Mapping[Site, bool]) -> v.Value | None:
+    """An argument of generation: of the call, of the configuration that it is given or that its model keeps, or of the
+    pipeline that is called."""
+    own = call.args.kw.get(name)
+    if own is not None:
+        return own
+    config = call.args.kw.get("generation_config")
+    kept = call.owner.attrs.get("generation_config") if isinstance(call.owner, v.Obj) else None
+    for source in (config or kept, call.owner):
+        if isinstance(source, v.Obj) and name in source.args.kw:
+            return source.args.kw[name]
+    site = made_at(call.owner) if isinstance(call.owner, v.Obj) and config is None else None
+    return v.Lit(True) if site is not None and switched.get(site) else None

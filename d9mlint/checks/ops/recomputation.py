@@ -12,6 +12,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_call_if, on_method
 from d9mlint.interp.places import Where
+from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -34,6 +35,19 @@ class Recomputation(Rule):
         entry = self.run.kb.role(f"?.{_ENABLE}", "checkpoints")
         if entry is not None and self.run.kb.role(call.api, "checkpoints") is None:
             _library(self, call, call.args.get(entry.arg, entry.pos), entry.arg)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "recomputes") is not None)
+    def recomputed(self, call: CallEvent) -> None:
+        """A function is wrapped to run again in the backward pass, and nothing restores a random number state."""
+        entry = self.run.kb.role(call.api, "recomputes")
+        if entry is not None and draws(self.run, call.args.get(entry.arg, entry.pos)):
+            self.report(
+                "DET411",
+                call.node,
+                f"`{call_text(call)}` runs the function again in the backward pass with other random numbers; {_WRONG}",
+                "draw with stateless functions, from a seed that is an argument of the function",
+                subject=call.api,
+            )
 
     @on_call_if(lambda rule, api: api == _APPLY or rule.run.kb.role(api, "checkpoints") is not None)
     def call(self, call: CallEvent) -> None:
