@@ -123,7 +123,7 @@ class RaceLog(Observer):
             )
             if owner is not None:
                 shared = self._shared(owner)
-        if call.api.rpartition(".")[2] in GENERATING and samples(self.run, call, {}):
+        if call.api.rpartition(".")[2] in GENERATING and samples(self.run, call):
             self.sampled.add("torch")
             shared, owner = True, None
         if shared and len(self.places) < MOST_PLACES:
