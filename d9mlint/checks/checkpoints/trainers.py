@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from d9mlint.base.terminal import listed
 from d9mlint.base.findings import Confidence
+from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.states import rng_states
 from d9mlint.checks.checkpoints.weights import models_made
