@@ -123,11 +123,7 @@ class RaceLog(Observer):
             )
             if owner is not None:
                 shared = self._shared(owner)
-<<<<<<< HEAD
-        if call.api.rpartition(".")[2] in GENERATING and samples(self.run, call, {}):
-=======
         if call.api.rpartition(".")[2] in GENERATING and samples(self.run, call):
->>>>>>> r29E
             self.sampled.add("torch")
             shared, owner = True, None
         if shared and len(self.places) < MOST_PLACES:

@@ -14,12 +14,7 @@ from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
 
 if TYPE_CHECKING:
-<<<<<<< HEAD
-    from collections.abc import Mapping
-
-=======
     from d9mlint.interp.memory import Table
->>>>>>> r29E
     from d9mlint.interp.view import RunView
 
 GENERATING = ("generate", "__call__")
@@ -79,11 +74,7 @@ class Sampling(Rule):
         )
 
 
-<<<<<<< HEAD
-def samples(run: RunView, call: CallEvent, switched: Mapping[Site, bool]) -> bool:
-=======
 def samples(run: RunView, call: CallEvent, switched: Table[Site, bool] | None = None) -> bool:
->>>>>>> r29E
     """Whether a call of a model's method that generates samples, which draws from torch's global generator."""
     sample = _given(call, "do_sample", switched)
     if sample is None or v.truth(sample) is not True:
@@ -91,11 +82,7 @@ def samples(run: RunView, call: CallEvent, switched: Table[Site, bool] | None = 
     return not isinstance(call.owner, v.Inst) or bool(owner_types(run, call.owner))
 
 
-<<<<<<< HEAD
-def _given(call: CallEvent, name: str, switched: Mapping[Site, bool]) -> v.Value | None:
-=======
 def _given(call: CallEvent, name: str, switched: Table[Site, bool] | None) -> v.Value | None:
->>>>>>> r29E
     """An argument of generation: of the call, of the configuration that it is given or that its model keeps, or of the
     pipeline that is called."""
     own = call.args.kw.get(name)
@@ -107,10 +94,6 @@ def _given(call: CallEvent, name: str, switched: Table[Site, bool] | None) -> v.
         if isinstance(source, v.Obj) and name in source.args.kw:
             return source.args.kw[name]
     site = made_at(call.owner) if isinstance(call.owner, v.Obj) and config is None else None
-<<<<<<< HEAD
-    return v.Lit(True) if site is not None and switched.get(site) else None
-=======
     if site is None or switched is None:
         return None
     return v.Lit(True) if site in switched and switched[site] else None
->>>>>>> r29E
