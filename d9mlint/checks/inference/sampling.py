@@ -96,4 +96,4 @@ def _given(call: CallEvent, name: str, switched: Table[Site, bool] | None) -> v.
     site = made_at(call.owner) if isinstance(call.owner, v.Obj) and config is None else None
     if site is None or switched is None:
         return None
-    return v.Lit(True) if site in switched and switched[site] else None
+    return v.Lit(True) if switched.get(site) else None
