@@ -62,7 +62,7 @@ def _is_dropped(run: RunView, function: m.Function, node: Any, cls: str, names: 
     elif isinstance(parent, m.Attr):
         # The next method in a chain.
         call = above.get(id(parent))
-        if not isinstance(call, m.Call) or call.func is not parent or not _gives(cls, parent.name):
+        if not isinstance(call, m.Call) or call.func is not parent or not _gives(run, cls, parent.name):
             return False
         return _is_dropped(run, function, call, cls, names)
     if not isinstance(parent, m.Call) or parent.func is node or not isinstance(parent.func, m.Name):
@@ -71,7 +71,7 @@ def _is_dropped(run: RunView, function: m.Function, node: Any, cls: str, names: 
     owner = method.owner if isinstance(method, v.Member) else None
     if not isinstance(method, v.Member) or not isinstance(owner, v.Obj) or owner.type != cls:
         return False
-    return _gives(cls, method.name) and _is_dropped(run, function, parent, cls, names)
+    return _gives(run, cls, method.name) and _is_dropped(run, function, parent, cls, names)
 
 
 def _use_is_dropped(
