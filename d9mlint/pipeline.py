@@ -563,7 +563,7 @@ def findings_of(
     from d9mlint.checks.callers import left_by_callers
     from d9mlint.checks.coverage import coverage_of
     from d9mlint.checks.incomplete import incomplete, not_followed
-    from d9mlint.checks.never_called import never_called
+    from d9mlint.checks.never_called import Searching, never_called
     from d9mlint.checks.never_drawn import without_kept
     from d9mlint.checks.seeded_anywhere import without_seeded
     from d9mlint.checks.untaken import without_untaken
@@ -573,9 +573,10 @@ def findings_of(
     findings = without_seeded(findings, by_path.values(), known, bool(project.entries))
     findings = without_kept(findings, list(by_path.values()))
     if merged is None:
-        findings = left_by_callers(findings, runs.reports, project, known)
-        findings = without_untaken(findings, runs.reports, project)
-        findings = never_called(findings, runs.reports, project)
+        searching = Searching(runs.reports, project)
+        findings = left_by_callers(findings, runs.reports, project, known, searching)
+        findings = without_untaken(findings, project, searching)
+        findings = never_called(findings, project, searching)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
     findings += not_followed(covered, found.root)

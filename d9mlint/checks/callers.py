@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, RETURNED, EntryReport
 from d9mlint.base.findings import Finding
-from d9mlint.checks.never_called import Function, Search
+from d9mlint.checks.never_called import Function, Searching
 from d9mlint.checks.ops.consumers import WHOLE, Consumers
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -30,13 +30,17 @@ _DEPTH = 3
 
 
 def left_by_callers(
-    findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project, known: Knowledge
+    findings: Iterable[Finding],
+    reports: Iterable[EntryReport],
+    project: Project,
+    known: Knowledge,
+    searching: Searching,
 ) -> list[Finding]:
     """The findings without those about gradients that no caller in the project takes, and about what none passes."""
     kept = list(findings)
     if not any(_conditions(one) and one.path in project.index for one in kept):
         return kept
-    callers = _Callers(project, list(reports), known)
+    callers = _Callers(project, reports, known, searching)
     return [one for one in kept if not any(callers.show(one, condition) for condition in _conditions(one))]
 
 
@@ -47,10 +51,12 @@ def _conditions(finding: Finding) -> list[str]:
 class _Callers:
     """What the functions of a project give to those that they call."""
 
-    def __init__(self, project: Project, reports: list[EntryReport], known: Knowledge) -> None:
+    def __init__(
+        self, project: Project, reports: Iterable[EntryReport], known: Knowledge, searching: Searching
+    ) -> None:
         self.project = project
         self.known = known
-        self.search = Search(project, [one for one in reports if one.files])
+        self.search = searching.search
         # What is known of the code that no entry point reaches, by the file that it is in.
         self.unreached: dict[int, list[EntryReport]] = {}
         self._left_out: dict[tuple[int, int, str], bool] = {}

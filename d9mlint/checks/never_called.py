@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -54,13 +55,23 @@ Function = tuple[int, int]
 """A function by its file's place among the project's files and its index there."""
 
 
-def never_called(
-    findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project
-) -> list[Finding]:
+class Searching:
+    """The search of a project, which is made when it is first asked for, and the programs that it is made from."""
+
+    def __init__(self, reports: Iterable[EntryReport], project: Project) -> None:
+        self._project = project
+        self.programs = [one for one in reports if one.files]
+
+    @cached_property
+    def search(self) -> Search:
+        """The same for all who ask."""
+        return Search(self._project, self.programs)
+
+
+def never_called(findings: Iterable[Finding], project: Project, searching: Searching) -> list[Finding]:
     """The findings, those in functions that never run as advice."""
     kept = list(findings)
-    programs = [one for one in reports if one.files]
-    run = {index for one in programs for index in one.files}
+    run = {index for one in searching.programs for index in one.files}
     asked = [
         place
         for place, one in enumerate(kept)
@@ -71,7 +82,7 @@ def never_called(
     ]
     if not asked:
         return kept
-    search = Search(project, programs)
+    search = searching.search
     for place in asked:
         function = search.around(kept[place])
         if function is not None and search.never_runs(function):

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding
-from d9mlint.checks.never_called import Function, Search
+from d9mlint.checks.never_called import Function, Searching
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
-from d9mlint.ir.scopes import target_names
+from d9mlint.ir.scopes import assignments
 from d9mlint.ir.traversal import called_name, nodes, statements
 from d9mlint.project.entry_points import is_built
 
@@ -28,14 +27,12 @@ _DEPTH = 4
 Constants = frozenset[Any]
 
 
-def without_untaken(
-    findings: Iterable[Finding], reports: Iterable[EntryReport], project: Project
-) -> list[Finding]:
+def without_untaken(findings: Iterable[Finding], project: Project, searching: Searching) -> list[Finding]:
     """The findings without those in functions with unknown arguments, in branches that no call takes."""
     kept = list(findings)
     if all(one.entry_point for one in kept):
         return kept
-    calls = _Calls(project, reports)
+    calls = _Calls(project, searching)
     with at_once():
         return [one for one in kept if one.entry_point or not calls.leave_out(one)]
 
@@ -43,11 +40,10 @@ def without_untaken(
 class _Calls:
     """What the calls in a project give to parameters."""
 
-    def __init__(self, project: Project, reports: Iterable[EntryReport]) -> None:
+    def __init__(self, project: Project, searching: Searching) -> None:
         self.project = project
         self.files = project.modules.files
-        self._reports = list(reports)
-        self._search: Search | None = None
+        self._searching = searching
         self._running: set[tuple[Function, str]] = set()
         self._called: dict[tuple[int, str], list[tuple[Function, m.Call]] | None] = {}
 
@@ -99,7 +95,7 @@ class _Calls:
         one = facts.functions[function[1]]
         owner, _, name = node.id.partition(".")
         if not name:
-            known = any(param.name == owner for param in one.params) and owner not in _assigned(one)
+            known = any(param.name == owner for param in one.params) and not assignments(one.body, owner)
             return self._parameter(function, owner, depth) if known else None
         if one.cls < 0 or not one.params or owner != one.params[0].name or "." in name:
             return None
@@ -109,7 +105,7 @@ class _Calls:
         """What an attribute of an object may be that only its constructor assigns."""
         facts = self.files[file].facts
         found: tuple[int, m.Expr] | None = None
-        for at in self._searched().with_word(name):
+        for at in self._searching.search.with_word(name):
             for index, one in enumerate(self.files[at].facts.functions):
                 for stmt in statements(one.body):
                     if not any(_ends_in(target, name) for target in _targets(stmt)):
@@ -169,13 +165,13 @@ class _Calls:
             and not one.keywords
             and one.cls < 0
             and not any(isinstance(x, m.Name) and x.id == "classmethod" for x in own)
-            and file not in self._searched().with_word("__class__")
+            and file not in self._searching.search.with_word("__class__")
         )
 
     def _calls_of(self, file: int, word: str) -> list[tuple[Function, m.Call]] | None:
         """The calls of a function or class of a module, each with the function around; None where it may be called in
         other ways."""
-        search = self._searched()
+        search = self._searching.search
         if file in search.configured or is_built(self.project.modules, self.files[file]):
             return None
         parts = frozenset(self.files[file].relative.removesuffix(".py").split("/"))
@@ -203,11 +199,6 @@ class _Calls:
                     if isinstance(node, m.Call) and called_name(node) == word:
                         found.append(((at, around), node))
         return found
-
-    def _searched(self) -> Search:
-        if self._search is None:
-            self._search = Search(self.project, [one for one in self._reports if one.files])
-        return self._search
 
 
 def _key(node: m.Const) -> tuple[str, Any]:
@@ -237,14 +228,6 @@ def _ends_in(target: m.Expr, name: str) -> bool:
         or (isinstance(one, m.Attr) and one.name.rpartition(".")[2] == name)
         for one in nodes([target])
     )
-
-
-def _assigned(function: m.Function) -> set[str]:
-    found: set[str] = set()
-    for stmt in statements(function.body):
-        for target in _targets(stmt):
-            target_names(target, found)
-    return found
 
 
 def _argument(call: m.Call, name: str, place: int | None, default: m.Expr | None) -> m.Expr | None:

@@ -74,9 +74,9 @@ class XlaDevices:
     def uses_gpu(self) -> bool:
         """Whether the program shows that it runs on a GPU: it asks for one, the project requires a build for one, or the
         user says so."""
-        targets = self.run.targets
-        if self.run.entry is None or self.off_gpu or self.run.device != "cuda":
+        if self._runs_elsewhere():
             return False
+        targets = self.run.targets
         if self.on_gpu or self.run.device_given:
             return True
         if targets is None or targets.asks_for(_CPU_BUILDS):
@@ -88,9 +88,11 @@ class XlaDevices:
     def may_use_gpu(self) -> bool:
         """Whether nothing says that the program runs on another device."""
         targets = self.run.targets
-        if self.run.entry is None or self.off_gpu or self.run.device != "cuda":
-            return False
-        return targets is None or not targets.asks_for(_CPU_BUILDS)
+        return not self._runs_elsewhere() and (targets is None or not targets.asks_for(_CPU_BUILDS))
+
+    def _runs_elsewhere(self) -> bool:
+        """Whether there is no program, or it runs on no GPU."""
+        return self.run.entry is None or self.off_gpu or self.run.device != "cuda"
 
 
 def _names_gpu(value: v.Value | None) -> bool | None:

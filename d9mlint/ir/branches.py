@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import target_names
+from d9mlint.ir.scopes import bound_by
 from d9mlint.ir.traversal import nodes, parents
 
 
@@ -34,16 +34,13 @@ def left_by_branch(function: m.Function, made: m.Expr) -> dict[str, bool]:
     within, parts, own = ({id(one) for one in found} for found in (nodes([outer]), nodes(body), body))
     changed: set[str] = set()
     for one in nodes(function.body):
-        if isinstance(one, m.ScopeDecl):
-            changed.update(one.names)
-        elif isinstance(one, m.Walrus):
-            changed.add(one.target)
+        if isinstance(one, (m.ScopeDecl, m.Walrus)):
+            bound_by(one, changed)
         elif isinstance(one, (m.Assign, m.AnnAssign, m.AugAssign, m.For)):
             # Behind the branch, or in a part of it.
             inner = id(one) in parts and not (isinstance(one, m.Assign) and id(one) in own)
             if inner or (one.start > outer.start and id(one) not in within):
-                for target in one.targets if isinstance(one, m.Assign) else [one.target]:
-                    target_names(target, changed)
+                bound_by(one, changed)
     return {name: value for name, value in left.items() if name not in changed}
 
 

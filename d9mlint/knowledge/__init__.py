@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from d9mlint.knowledge.errors import KnowledgeError
 from d9mlint.knowledge.loader import Compiled, load_compiled
@@ -36,6 +36,14 @@ __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
 
 COLUMN = ".column[]"
+K = TypeVar("K")
+
+
+def _patterns(names: Mapping[K, list[str]]) -> dict[K, re.Pattern[str]]:
+    """What matches any of the names of each kind, in which ``*`` stands for any characters."""
+    return {
+        kind: re.compile("|".join(map(fnmatch.translate, some)) or r"(?!)") for kind, some in names.items()
+    }
 
 
 class Knowledge:
@@ -76,15 +84,9 @@ class Knowledge:
         self._results = dict(compiled.results)
         self._results_given: dict[str, tuple[tuple[str, str], ...]] = {}
         self.result_classes = frozenset(compiled.results.values())
-        self._seeders = {
-            kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
-            for kind, names in compiled.seeders.items()
-        }
+        self._seeders = _patterns(compiled.seeders)
         self._names_of_calls = compiled.calls
-        self._called = {
-            kind: re.compile("|".join(fnmatch.translate(name) for name in names) or r"(?!)")
-            for kind, names in compiled.calls.items()
-        }
+        self._called = _patterns(compiled.calls)
         self._call_is: dict[tuple[CallKind, str], bool] = {}
         described: list[RngEntry | OpEntry | HazardEntry] = [*compiled.rng, *compiled.ops, *compiled.hazards]
         self._libraries = frozenset(

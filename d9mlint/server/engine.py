@@ -23,7 +23,7 @@ from d9mlint.base.paths import relative_to
 from d9mlint.base.source import Source, Trouble, make_source, read_bytes
 from d9mlint.checks.callers import left_by_callers
 from d9mlint.checks.merge import merge
-from d9mlint.checks.never_called import never_called
+from d9mlint.checks.never_called import Searching, never_called
 from d9mlint.checks.untaken import without_untaken
 from d9mlint.config.entry_points import named_entries
 from d9mlint.config.settings import Settings, load_settings
@@ -301,9 +301,10 @@ class Engine:
             msgspec.structs.replace(r, findings=[], cuts=[], gaps=[], failure="") for r in known if r.releases
         ]
         runs = Runs([], judged)
-        findings = left_by_callers(findings, known, plan.project, plan.known)
-        findings = without_untaken(findings, known, plan.project)
-        findings = never_called(findings, known, plan.project)
+        searching = Searching(known, plan.project)
+        findings = left_by_callers(findings, known, plan.project, plan.known, searching)
+        findings = without_untaken(findings, plan.project, searching)
+        findings = never_called(findings, plan.project, searching)
         only = plan._replace(facts={path: plan.facts[path]} if path in plan.facts else {})
         analysis = findings_of(only, runs, found, sources, parts, findings)
         one = found._replace(files=(path,), reported=frozenset({path}))

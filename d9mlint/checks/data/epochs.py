@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
@@ -18,10 +18,6 @@ from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
-
-if TYPE_CHECKING:
-    pass
-
 
 # Libraries whose trainers call set_epoch themselves.
 EPOCH_CALLERS = (
@@ -74,7 +70,7 @@ class Epochs(Rule):
 
     @on(LoopEvent)
     def loop(self, event: LoopEvent) -> None:
-        """A loop over batches begins in another loop."""
+        """A loop over batches begins."""
         loop, begins = event
         if not begins or not isinstance(loop.stmt, m.For) or not self.samplers:
             return
