@@ -73,7 +73,6 @@ def run(
             preexec_fn=lambda: _in_child(mask, bound, same_addresses),
         )
         stopped = False
-        deadline = float("inf")
         next_look = time.monotonic() + POLL
         while process.poll() is None:
             info = _wait(signals | {signal.SIGCHLD}, POLL)
@@ -87,8 +86,6 @@ def run(
                 if stop():
                     stopped = True
                     process.kill()
-            if now > deadline:
-                process.kill()
         code = process.returncode
         if adopts and not (left_alone and code == 0 and not caught):
             _end_orphans(before)

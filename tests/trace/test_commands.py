@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -141,13 +142,18 @@ import torch
 
 torch.ones(2).sum()
 if {condition}:
-    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,))
+    context = multiprocessing.get_context("fork")
+    ready = context.Event()
+    worker = context.Process(target=lambda: (ready.set(), time.sleep(1000)))
     worker.start()
+    # A signal that comes while a process is forked may be swallowed by what runs after a fork.
+    ready.wait()
     with open({pids!r} + ".part", "w") as stream:
         stream.write(f"{{os.getpid()}} {{worker.pid}}")
     os.replace({pids!r} + ".part", {pids!r})
     {then}
 """
+SLEEPS = "import subprocess; subprocess.Popen(['sleep', '1000']); time.sleep(1000)"
 
 
 def marked(mark: str, *more: str) -> list[int]:
@@ -162,6 +168,15 @@ def marked(mark: str, *more: str) -> list[int]:
             if all(text.encode() in variables for text in (f"D9MLINT_TEST={mark}", *more)):
                 found.append(int(entry.name))
     return found
+
+
+def commanded(mark: str, *more: str) -> bool:
+    """Whether one of the marked processes is the command of ``SLEEPS``."""
+    for pid in marked(mark, *more):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "sleep":
+                return True
+    return False
 
 
 def gone(pids: list[int]) -> bool:
@@ -179,7 +194,7 @@ def test_nothing_is_left_when_the_second_run_is_ended(number: int, tmp_path: Pat
     temporary.mkdir()
     second = "os.environ.get('PYTHONHASHSEED') == '1'"
     (tmp_path / "train.py").write_text(
-        WAITS.format(condition=second, pids=str(tmp_path / "pids"), then="time.sleep(1000)")
+        WAITS.format(condition=second, pids=str(tmp_path / "pids"), then=SLEEPS)
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "d9mlint", "trace", "train.py"],
@@ -194,10 +209,10 @@ def test_nothing_is_left_when_the_second_run_is_ended(number: int, tmp_path: Pat
         start_new_session=True,
     )
     limit = time.monotonic() + 600
-    # The second run and its worker; what it writes is not seen from here.
-    while len(marked(mark, "PYTHONHASHSEED=1")) < 2 and time.monotonic() < limit:
+    # What the second run writes is not seen from here: it starts a command when its worker waits.
+    while not commanded(mark, "PYTHONHASHSEED=1") and time.monotonic() < limit:
         time.sleep(0.2)
-    assert len(marked(mark, "PYTHONHASHSEED=1")) == 2
+    assert len(marked(mark, "PYTHONHASHSEED=1")) == 3
     # As a terminal does it: the whole group gets the signal.
     os.killpg(process.pid, number)
     assert process.wait(timeout=900) == 128 + number
