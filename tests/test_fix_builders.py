@@ -392,6 +392,34 @@ with tf.Session() as session:
     assert "keras" not in fixed and "enable_op_determinism" not in fixed
 
 
+LIGHTNING = """\
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.callbacks import ModelCheckpoint
+
+model = torch.nn.Linear(4, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "call"),
+    [
+        ("pl.Trainer(early_stop_callback=False)", "seed_everything(0)"),
+        ("pl.Trainer.from_argparse_args(None, row_log_interval=1)", "seed_everything(0)"),
+        ('ModelCheckpoint(filepath="weights")', "seed_everything(0)"),
+        ("pl.Trainer(enable_pl_optimizer=True)", "seed_everything(0)"),
+        ("pl.Trainer.from_argparse_args(None)", "seed_everything(0, workers=True)"),
+        ("pl.Trainer(gpus=1)", "seed_everything(0, workers=True)"),
+        ('ModelCheckpoint(dirpath="weights")', "seed_everything(0, workers=True)"),
+    ],
+)
+def test_a_seed_of_lightning_is_written_for_the_release_that_the_arguments_tell(
+    project: Project, use: str, call: str
+) -> None:
+    code = f"{LIGHTNING}print(model, {use})\n"
+    assert f"pl.{call}\n" in _after(project, code, "DET101")
+
+
 def test_op_determinism_is_not_switched_on_where_an_op_would_raise_for_want_of_a_seed(
     project: Project,
 ) -> None:

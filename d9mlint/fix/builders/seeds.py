@@ -16,6 +16,8 @@ from d9mlint.fix.builders.start import Start
 MISSING = frozenset({"DET101", "DET102", "DET103", "DET104", "DET108", "DET113"})
 _KNOWN = frozenset({"torch", "torch_cuda", "numpy", "python", "tensorflow", "keras"})
 _SEED_CALL = re.compile(r"(\w+)\.([\w.]+)\((seed=|)(?:seed|0)\)")
+_SEEDS_WORKERS = ">=1.3"
+"""The releases of Lightning whose ``seed_everything`` takes ``workers=``."""
 LIGHTNING = ("lightning", "lightning.pytorch", "pytorch_lightning")
 _NUMBERS = frozenset({"int", "abs", "float", "round", "hash", "str", "bytes", "min", "max", "divmod", "pow"})
 
@@ -95,7 +97,8 @@ def _lines(
         else:
             home = "lightning.pytorch" if lightning == "lightning" else lightning
             call = start.name(f"{home}.seed_everything")
-        yield f"{call}({seed}, workers=True)"
+        workers = ", workers=True" if context.matches(finding, "lightning", _SEEDS_WORKERS) else ""
+        yield f"{call}({seed}{workers})"
         return
     if "python" in rngs - covered:
         yield f"{start.name('random')}.seed({seed})"
