@@ -291,6 +291,18 @@ PROGRAMS_OF_OLD_RELEASES = {
         "import albumentations",
         ["print(albumentations.Compose([albumentations.HorizontalFlip()])(image=albumentations)['image'])"],
     ),
+    "lightning": (
+        "import lightning, torch",
+        [
+            "class Model(lightning.LightningModule):",
+            "    def __init__(self):",
+            "        super().__init__()",
+            "        self.layer = torch.nn.Linear(4, 1)",
+            "    def training_step(self, batch, index):",
+            "        return self.layer(batch).sum()",
+            "lightning.Trainer().fit(Model(), [torch.ones(2, 4)])",
+        ],
+    ),
     "keras": (
         "import keras",
         [
@@ -302,7 +314,7 @@ PROGRAMS_OF_OLD_RELEASES = {
     ),
 }
 """A program for each library whose finding names the release, or has another code in later ones."""
-LATER = {"albumentations": "DET106"}
+LATER = {"albumentations": "DET106", "lightning": "DET302"}
 """The code of what such a program has in later releases only."""
 EARLIER = {"keras": "DET208"}
 """And in old ones only."""
