@@ -76,6 +76,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements
 from d9mlint.ir.scopes import assigned_names, counts_up
+from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import is_main_test
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -1217,6 +1218,9 @@ class Interp:
         if must_raise(self, asked_first(stmt.test)):
             _fail(self)
             return
+        if self._never_begins(stmt):
+            self.block(stmt.orelse)
+            return
         self.frame.jumps.append([])
         self._enter_loop(stmt)
         outer, self.repeating = self.repeating, self.loops[-1].start
@@ -1232,6 +1236,16 @@ class Interp:
         self.orders.end_rounds()
         self._leave_loop()
         self._behind_loop(stmt, without, test.answer is True and not test.option)
+
+    def _never_begins(self, stmt: m.While) -> bool:
+        """Whether the test of a loop is false before its first round already, whatever options are given: then no round
+        changes what it asks for. A test that calls something is not made twice."""
+        for one in nodes([stmt.test]):
+            is_variable = isinstance(one, m.Name) and "." not in one.id
+            if not is_variable and not isinstance(one, m.Const | m.Compare | m.BoolOp | m.Unary):
+                return False
+        test = self.decide(stmt)
+        return test.answer is False and not test.option
 
     def _havoc(self, stmt: m.For | m.While) -> None:
         """Forget literals of names that the loop assigns: a later round sees other values."""
