@@ -210,7 +210,7 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
     inst.attrs.note_read(name)
     if held is not None:
         if type(held) is v.Obj or type(held) is v.AnyOf:
-            interp.listeners.tell(InstanceReadEvent(held))
+            interp.listeners.tell(InstanceReadEvent(held, node))
         return held
     if name == "__class__":
         return inst.cls
