@@ -33,6 +33,7 @@ from d9mlint.interp.data import (
     put_on_device,
 )
 from d9mlint.interp.devices import Runner, runner, runner_of
+from d9mlint.interp.emptiness import GOING_THROUGH, is_empty
 from d9mlint.interp.events import (
     CallEvent,
     DecoratedCallEvent,
@@ -146,12 +147,15 @@ def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.V
     return v.UNKNOWN
 
 
-def _may_fill(args: v.Args) -> None:
-    """Code that is not known is given an empty list or dictionary, or a method of one: it may fill it."""
+def _may_fill(args: v.Args, goes_through: bool = False) -> None:
+    """Code that is not known is given an empty list or dictionary, or a method of one: it may fill it. What only goes
+    through its arguments may do so by the method."""
     for one in args.values():
         if isinstance(one, v.Member):
             one = one.owner
-        if (isinstance(one, v.Items) and one.kind == "l" and not one.elts) or (
+        elif goes_through:
+            continue
+        if (isinstance(one, v.Items) and one.kind != "t" and not one.elts) or (
             isinstance(one, v.Mapping) and not one.items
         ):
             one.open = True
@@ -1040,7 +1044,7 @@ def _call_external(
         return generator
     else:
         if not interp.kb.gives(api):
-            _may_fill(args)
+            _may_fill(args, api in GOING_THROUGH)
         load_file(interp, api, args)
         later = interp.kb.role(api, "differentiates") is not None
         contained = _environments(interp, api, args, node)
@@ -1250,6 +1254,8 @@ def _callbacks(
             elif isinstance(one, v.Obj):
                 _fit_library(interp, one, data, node)
     if api in _FOR_EACH and len(args.pos) > 1 and not args.star:
+        if any(is_empty(interp, one) for one in args.pos[1:]):
+            return None
         each = v.Args([element(interp, one) for one in args.pos[1:]])
         for one in v.alternatives(args.pos[0]):
             if (

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import values as v
-from d9mlint.interp.data import RANGES
 from d9mlint.interp.drawn_fractions import only_outcome
+from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.library.options import NAMESPACE, holds_option
 from d9mlint.interp.order_identifiers import chosen
@@ -85,6 +85,8 @@ def truth(interp: Interp, value: v.Value) -> bool | None:
         own = all(base in _PLAIN for base in value.cls.external_bases())
         return True if own and not any(value.cls.find(name) for name in ("__bool__", "__len__")) else None
     if isinstance(value, v.Obj):
+        if value.api in RANGES and is_empty(interp, value):
+            return False
         is_class = value.api.rpartition(".")[2][:1].isupper()
         plain = is_class and interp.kb.role(value.api, "plain-object") is not None
         return plain or any(entry.kind == "generator" for entry in interp.kb.rng(value.api)) or None

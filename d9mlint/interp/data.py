@@ -9,6 +9,7 @@ from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import any_part, container_of, is_dict, named, parts, put
 from d9mlint.interp.device_names import A_GPU
+from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.library import index_updates
 from d9mlint.interp.library.own_paths import above, path_of
@@ -55,11 +56,6 @@ MOST_OF_OWN_CODE = 512
 ENVIRON = frozenset({"os.environ", "os.environb"})
 
 
-RANGE = "builtins.range"
-RANGES = frozenset(
-    {RANGE, "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.autonotebook.trange"}
-)
-"""What counts up as a range does."""
 COUNTED_FROM = "@counted from"
 """The attribute of a number that a loop counts that has the key of the loaded number that the loop begins with, or the
 default of the option that another number is loaded by."""
@@ -198,7 +194,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
-        return v.Obj(shapes.NUMBER)
+        return v.Lit(0) if op == "*" and (v.is_zero(left) or v.is_zero(right)) else v.Obj(shapes.NUMBER)
     return v.UNKNOWN
 
 
@@ -260,7 +256,9 @@ def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:
             if op == "-":
                 return _number(a - b, option)
             if op == "*":
-                return _number(a * b, option)
+                # Whatever option is given, a whole number times zero is zero.
+                stays = type(a) is type(b) is int and (v.is_zero(left) or v.is_zero(right))
+                return _number(a * b, "" if stays else option)
             if op == "//" and b:
                 return _number(a // b, option)
             if op == "%" and b:
@@ -316,15 +314,20 @@ def changed(state: v.Value) -> None:
 
 def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value] | None:
     """All elements of a value in iteration order, or None when they are not all known."""
-    if isinstance(value, v.Items) and not value.open and value.kind != "s":
+    if is_empty(interp, value):
+        return []
+    if isinstance(value, v.Items) and value.elts and not value.open and value.kind != "s":
         return value.elts
-    if isinstance(value, v.Mapping) and not value.open and all(isinstance(k, str) for k in value.items):
+    if (
+        isinstance(value, v.Mapping)
+        and value.items
+        and not value.open
+        and all(isinstance(k, str) for k in value.items)
+    ):
         return [v.Lit(key) for key in value.items]
     held = fields(value)
     if held is not None:
         return held
-    if isinstance(value, v.Obj) and value.api == RANGE and _is_empty(value.args):
-        return []
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
 
@@ -349,18 +352,6 @@ def own_code(value: v.Value) -> Hashable | None:
     if isinstance(value, v.Items) and value.kind == "t":
         return next((code for code in map(own_code, value.elts) if code is not None), None)
     return None
-
-
-def _is_empty(bounds: v.Args) -> bool:
-    """Whether a range with these bounds has no number, whatever options are given."""
-    numbers = [
-        one.value
-        for one in bounds.pos
-        if isinstance(one, v.Lit) and type(one.value) is int and not one.option
-    ]
-    if bounds.star or bounds.kw or len(numbers) < len(bounds.pos) or not 2 <= len(numbers) <= 3:
-        return False
-    return (len(numbers) < 3 or numbers[2] != 0) and not range(*numbers)
 
 
 def element(interp: Interp, value: v.Value) -> v.Value:

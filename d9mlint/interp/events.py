@@ -117,9 +117,11 @@ class InstanceWriteEvent(NamedTuple):
 
 
 class InstanceReadEvent(NamedTuple):
-    """An attribute of an instance of a project class is read that holds an object of a library, or one of several."""
+    """An attribute of an instance of a project class is read that holds an object of a library, or one of several; where
+    ``node`` names it."""
 
     value: v.Obj | v.AnyOf
+    node: Any
 
 
 class ForeignWriteEvent(NamedTuple):

@@ -31,6 +31,7 @@ from d9mlint.interp.data import (
     part_of,
     subscript,
 )
+from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import end_lost
 from d9mlint.interp.frames import Frame
@@ -209,7 +210,7 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
     inst.attrs.note_read(name)
     if held is not None:
         if type(held) is v.Obj or type(held) is v.AnyOf:
-            interp.listeners.tell(InstanceReadEvent(held))
+            interp.listeners.tell(InstanceReadEvent(held, node))
         return held
     if name == "__class__":
         return inst.cls
@@ -512,7 +513,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     first = node.generators[0]
     iterated = interp.eval(first.iter)
     alone = len(node.generators) == 1
-    known = elements(interp, iterated, first.iter) if alone else None
+    known = elements(interp, iterated, first.iter) if alone else [] if is_empty(interp, iterated) else None
     rounds_in_all = 1
     if known is not None and interp.may_unroll(len(known)):
         rounds_in_all = max(1, len(known))
@@ -546,6 +547,9 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             source = iterated
             if index:
                 source = interp.eval(gen.iter)
+                if is_empty(interp, source):
+                    is_open = False
+                    break
                 loops.append(interp.orders.enter(interp, source, gen.iter))
             one = element(interp, source)
             if interp.orders.any:
@@ -553,10 +557,11 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             assign(interp, gen.target, one)
             for test in gen.ifs:
                 interp.eval(test)
-        results.append(interp.eval(node.elt))
-        if node.value is not None:
-            keys.append(results[-1])
-            results[-1] = interp.eval(node.value)
+        else:
+            results.append(interp.eval(node.elt))
+            if node.value is not None:
+                keys.append(results[-1])
+                results[-1] = interp.eval(node.value)
     turns = interp.orders.end_rounds()
     interp.frame = outer
     if interp.state.lost and alive:

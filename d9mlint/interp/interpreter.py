@@ -66,7 +66,7 @@ from d9mlint.interp.method_index import MethodIndex
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.partings import Open, Partings
-from d9mlint.interp.replaced import kept_places, replaced_places, uncalled_parts
+from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget, gone_on_with, is_switch, unless_option
@@ -76,6 +76,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements
 from d9mlint.ir.scopes import assigned_names, counts_up
+from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import is_main_test
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -548,7 +549,13 @@ class Interp:
         if self.entry is None or self.exhausted:
             return found
         parts = uncalled_parts(self.state, self._may_be_named)
-        return found | parts | kept_places(self.state, self._may_be_read)
+        found |= parts | kept_places(self.state, self._may_be_read)
+        if self.mentions(["__dict__"]):
+            return found
+        # Where all of the program was followed, a method that has not run of an instance that it keeps never does.
+        return found | stored_places(
+            self.state, lambda name, held: self._may_be_read(name, held and not self.gaps)
+        )
 
     @property
     def marks(self) -> StateTable[Any]:
@@ -651,19 +658,24 @@ class Interp:
         files = [one for one in self.modules.files if (one.path, 0) in entered]
         return any(may_call_elements(self.whole(one), parts, methods) for one in files)
 
-    def _may_be_read(self, name: str) -> bool:
-        """Whether code of the program that has not run reads attributes of a name."""
-        entered = functions(self.trail)
+    def _may_be_read(self, name: str, methods: bool = False) -> bool:
+        """Whether code of the program that has not run reads attributes of a name; with ``methods``, other code than that
+        of methods."""
+        # The trail also has functions that were only looked at.
+        entered = self.visited
         for one in self.modules.files:
             if (one.path, 0) in entered:
                 read = liveness.attribute_readers(self.whole(one), name)
-                if read is None or any((one.path, index) not in entered for index in read):
+                if read is None:
+                    return True
+                left = [one.facts.functions[index] for index in read if (one.path, index) not in entered]
+                if any(not methods or function.cls < 0 for function in left):
                     return True
         return False
 
     def _may_be_named(self, name: str) -> bool:
         """Whether code of the program that has not run uses a name, as a variable or as an attribute."""
-        entered = functions(self.trail)
+        entered = self.visited
         for one in self.modules.files:
             if (one.path, 0) in entered and name in self.whole(one).words:
                 for index, function in enumerate(one.facts.functions):
@@ -1217,6 +1229,9 @@ class Interp:
         if must_raise(self, asked_first(stmt.test)):
             _fail(self)
             return
+        if self._never_begins(stmt):
+            self.block(stmt.orelse)
+            return
         self.frame.jumps.append([])
         self._enter_loop(stmt)
         outer, self.repeating = self.repeating, self.loops[-1].start
@@ -1232,6 +1247,16 @@ class Interp:
         self.orders.end_rounds()
         self._leave_loop()
         self._behind_loop(stmt, without, test.answer is True and not test.option)
+
+    def _never_begins(self, stmt: m.While) -> bool:
+        """Whether the test of a loop is false before its first round already, whatever options are given: then no round
+        changes what it asks for. A test that calls something is not made twice."""
+        for one in nodes([stmt.test]):
+            is_variable = isinstance(one, m.Name) and "." not in one.id
+            if not is_variable and not isinstance(one, m.Const | m.Compare | m.BoolOp | m.Unary):
+                return False
+        test = self.decide(stmt)
+        return test.answer is False and not test.option
 
     def _havoc(self, stmt: m.For | m.While) -> None:
         """Forget literals of names that the loop assigns: a later round sees other values."""

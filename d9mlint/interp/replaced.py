@@ -31,11 +31,14 @@ from d9mlint.interp.events import (
     ResultEvent,
 )
 from d9mlint.interp.listening import on
+from d9mlint.interp.places import running
 from d9mlint.interp.rng import GENERATOR_TYPES, seed_value
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import only_form
+from d9mlint.ir.traversal import parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -45,6 +48,7 @@ REPLACED = "draw replaced:"
 _ALONE = "draw alone:"
 _LOADED = "draw loaded:"
 _KEPT = "draw kept:"
+_STORED = "draw stored:"
 _PARTS = "draw parts"
 """Set where any such part was made: only then what happens to values is looked at."""
 _LAYER = REPLACED + "layer "
@@ -79,6 +83,8 @@ class Replaced:
                 self._made_again(event.value, *new)
                 if self._is_generator(event.value) and self._keeps_its_attributes(event.owner):
                     interp.state.flags.setdefault(f"{_KEPT}{event.name} {new[0]}", new[1])
+        if new is not None:
+            self._stored(event, *new)
         old = self._place(event.old)
         if old is None or event.old is event.value or interp.uncertain or interp.guessing:
             return
@@ -95,6 +101,64 @@ class Replaced:
                 left = before.value - {event.old.birth}
                 interp.state.modes[REPLACED + place] = Setting(left or True, site)
 
+    def _stored(self, event: InstanceWriteEvent, place: str, site: Site) -> None:
+        """A value that is drawn is kept in an attribute: alone, or as the only thing that is done with an argument of
+        the constructor that it is given to."""
+        interp, stmt, value, owner = self._interp, self._interp.statement, event.value, event.owner
+        if not isinstance(value, v.Obj) or not self._is_drawn(value) or not self._keeps_its_attributes(owner):
+            return
+        if not isinstance(stmt, m.Assign) or len(stmt.targets) > 1:
+            return
+        if stmt.value is value.node or self._is_only_stored(stmt, value, owner):
+            held = "held" if self._stays_in_function(owner) else ""
+            interp.state.flags.setdefault(f"{_STORED}{event.name} {held} {place}", site)
+        else:
+            interp.state.flags.setdefault(_LOADED + place, site)
+
+    def _is_only_stored(self, stmt: m.Assign, value: v.Obj, owner: v.Inst) -> bool:
+        """Whether a constructor is given a value where that is drawn, and only stores it."""
+        func, made = self._interp.frame.func, owner.node
+        if func is None or func.receiver is not owner or made is None or not isinstance(stmt.value, m.Name):
+            return False
+        given = [*made.args, *(one.value for one in made.keywords)]
+        uses = variables(func.fn).get(stmt.value.id, ())
+        return any(one is value.node for one in given) and all(
+            one is stmt.value or self._looks_at_form(func.fn, one) for one in uses
+        )
+
+    def _stays_in_function(self, owner: v.Inst) -> bool:
+        """Whether a function keeps an instance that it is making in a variable, and hands it on to nobody by returning it:
+        no library calls methods of it unseen."""
+        frame = self._interp.frame
+        if (
+            frame.func is None
+            or frame.func.fn.name != "__init__"
+            or frame.caller is None
+            or owner.node is None
+        ):
+            return False
+        outer = frame.caller
+        function = outer.func.fn if outer.func is not None else outer.file.facts.functions[0]
+        above = parents(function)
+        stmt = above.get(id(owner.node))
+        target = stmt.targets[0] if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 else None
+        if not isinstance(target, m.Name) or "." in target.id:
+            return False
+        for one in variables(function).get(target.id, ()):
+            user: Any = one
+            while isinstance(user, (m.Name, m.Seq, m.Dict, m.IfExp, m.Star)):
+                user = above.get(id(user))
+            if one.id == target.id and isinstance(user, (m.Return, m.Other, m.Lambda)):
+                return False
+        return True
+
+    @staticmethod
+    def _looks_at_form(function: m.Function, node: Any) -> bool:
+        return only_form(node) or only_form(parents(function).get(id(node)))
+
+    def _is_drawn(self, value: v.Obj) -> bool:
+        return any(one.kind == "draw" and "own" not in one.draws for one in self._interp.kb.rng(value.api))
+
     def _made_again(self, value: v.Obj, place: str, site: Site) -> None:
         """Where some have been replaced that were made at a place, it makes another one: the births of those that have
         not been are kept."""
@@ -106,13 +170,16 @@ class Replaced:
     @on(InstanceReadEvent)
     def read(self, event: InstanceReadEvent) -> None:
         """``instance.name``."""
+        function = running(self._interp)
+        if function is not None and event.node is not None and self._looks_at_form(function, event.node):
+            return
         if not _is_container(event.value):
             self._given(event.value, 0)
 
     @on(CallEvent)
     def call(self, event: CallEvent) -> None:
         """Something outside of the program gets an instance."""
-        if self._interp.kb.role(event.api, "takes-items") is not None:
+        if any(self._interp.kb.role(event.api, one) is not None for one in ("takes-items", "looks-only")):
             # What a dataset of the program reads then is seen.
             return
         if _PARTS in self._interp.state.flags:
@@ -122,7 +189,8 @@ class Replaced:
         if _is_container(event.owner) and name == "pop":
             self._taken(event.owner, event.args.get("key", 0))
         elif type(event.owner) is v.Inst or (_is_container(event.owner) and name not in _CHANGING):
-            self._given(event.owner, 0)
+            inherited = isinstance(event.owner, v.Inst) and self._keeps_its_attributes(event.owner)
+            self._given(event.owner, 0, inherited)
         for value in (*event.args.pos, *event.args.kw.values()):
             if type(value) is v.Inst or type(value) in _HOLDING or _is_container(value):
                 self._given(value, 0)
@@ -252,13 +320,16 @@ class Replaced:
         role = self._interp.kb.role
         return all(role(base, "base-only") is not None for base in owner.cls.external_bases())
 
-    def _given(self, value: v.Value, depth: int) -> None:
+    def _given(self, value: v.Value, depth: int, inherited: bool = False) -> None:
+        """A library gets a value, or an ``inherited`` method of it is called, which reads no number or array that the
+        class keeps, other than in its layers."""
         inner = _parts(value)
         if inner is None:
-            self._loaded(value)
+            if not inherited or not isinstance(value, v.Obj) or not self._is_drawn(value):
+                self._loaded(value)
         elif depth < _MOST_NESTED:
             for one in inner:
-                self._given(one, depth + 1)
+                self._given(one, depth + 1, inherited)
 
     def _loaded(self, value: v.Value) -> None:
         found = self._place(value)
@@ -311,6 +382,20 @@ def kept_places(state: State, is_read: Callable[[str], bool]) -> frozenset[Site]
     kept = ((*name.removeprefix(_KEPT).split(" ", 1), site) for name, site in state.flags.starting(_KEPT))
     return frozenset(
         site for name, place, site in kept if _LOADED + place not in state.flags and not is_read(name)
+    )
+
+
+def stored_places(state: State, is_read: Callable[[str, bool], bool]) -> frozenset[Site]:
+    """Where values were drawn that are kept in attributes which nothing reads, see ``kept_places``; ``is_read`` is also
+    told whether a function keeps the instance."""
+    stored: dict[str, tuple[Site, set[tuple[str, bool]]]] = {}
+    for flag, site in state.flags.starting(_STORED):
+        name, held, place = flag.removeprefix(_STORED).split(" ", 2)
+        stored.setdefault(place, (site, set()))[1].add((name, bool(held)))
+    return frozenset(
+        site
+        for place, (site, names) in stored.items()
+        if _LOADED + place not in state.flags and not any(is_read(*one) for one in names)
     )
 
 

@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, memo
 from d9mlint.ir.scopes import own_names, target_names
-from d9mlint.ir.traversal import nodes, parents
+from d9mlint.ir.traversal import children, nodes, parents
 
 _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
 """Functions that reach variables without naming them."""
 ATTRIBUTES_BY_TEXT = frozenset({"getattr", "vars", "__dict__", "__getstate__", "asdict", "pickle"})
 """Names in files that may reach attributes without naming them."""
 _PICKLE = "pickle"
+_ORDERLESS = frozenset({"len", "sorted", "min", "max", "set", "frozenset"})
+"""Functions that give the same for the elements of a sequence in any order."""
 _NONE: frozenset[str] = frozenset()
 _known: dict[int, tuple[object, frozenset[int]]] = memo()
 _shared: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -366,13 +368,47 @@ def _found(function: m.Function, decided: Mapping[str, bool] | None = None) -> f
     return frozenset(analysis.dead - analysis.live)
 
 
+def unread_change(function: m.Function, stmt: m.ExprStmt, name: str, kept: bool) -> bool:
+    """Whether nothing in a function reads in which order a variable holds its elements after a statement has put them into
+    another one, other than that statement itself in a later round. What is ``kept`` others may read behind it."""
+    if not _BY_TEXT.isdisjoint(_read(function.body)):
+        return False
+    names = frozenset({name})
+    analysis = _Liveness(names, {}, stmt.start)
+    left = names if kept else _NONE
+    analysis.block(function.body, left, _Exits(leave=left))
+    return not analysis.live_after
+
+
+def _ordered(parts: list[Any]) -> Iterator[Any]:
+    """Some nodes and those below them, without what is only counted, sorted or asked for its largest element."""
+    stack = list(parts)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in _ORDERLESS:
+            if len(node.args) == 1 and not node.keywords and isinstance(node.args[0], m.Name):
+                continue
+        yield node
+        stack += children(node)
+
+
+def _sorts(call: m.Expr, names: frozenset[str]) -> bool:
+    """Whether a call sorts what a variable holds, by all of its elements."""
+    if not isinstance(call, m.Call) or call.args or call.keywords or not isinstance(call.func, m.Name):
+        return False
+    return call.func.id in {f"{name}.sort" for name in names}
+
+
 class _Liveness:
     """The analysis of one scope, against the direction of the program. A store is dead where it is in ``dead`` and not
     in ``live``: the body of a loop is looked at several times."""
 
-    def __init__(self, names: frozenset[str], decided: Mapping[str, bool]) -> None:
+    def __init__(self, names: frozenset[str], decided: Mapping[str, bool], changing: int = -1) -> None:
         self.names = names
         self.decided = decided
+        # Where the statement begins that puts elements into another order, and whether that is read afterwards.
+        self.changing = changing
+        self.live_after = False
         self.dead: set[int] = set()
         self.live: set[int] = set()
 
@@ -384,6 +420,8 @@ class _Liveness:
 
     def _uses(self, parts: Iterable[Any]) -> frozenset[str]:
         parts = list(parts)
+        if self.changing >= 0:
+            return frozenset(_named(_ordered(parts))) & self.names
         read = frozenset(_read(parts)) & self.names
         return read & _named(self._reached(parts)) if read and self.decided else read
 
@@ -431,6 +469,11 @@ class _Liveness:
             return exits.raised | exits.leave | self._uses([stmt])
         if isinstance(stmt, m.Jump):
             return exits.end if stmt.kind == "break" else exits.repeat
+        if stmt.start == self.changing:
+            self.live_after = self.live_after or bool(live | exits.raised)
+            return live
+        if self.changing >= 0 and isinstance(stmt, m.ExprStmt) and _sorts(stmt.value, self.names):
+            return live - self.names
         return live | self._uses([stmt])
 
     def _assignment(self, stmt: m.Assign | m.AnnAssign, live: frozenset[str]) -> frozenset[str]:

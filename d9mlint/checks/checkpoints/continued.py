@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.data import RANGES
+from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.tensors import computed_from, key_before, loaded_as, loaded_before, loaded_by
 from d9mlint.ir import nodes as m

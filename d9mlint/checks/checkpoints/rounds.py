@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.data import RANGES
+from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, nodes, statements

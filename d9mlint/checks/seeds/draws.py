@@ -51,6 +51,7 @@ from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text, written
 from d9mlint.interp.unknown_models import MADE
+from d9mlint.interp.unread_orders import is_unread
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements
 from d9mlint.ir.forms import only_form
@@ -441,6 +442,8 @@ class Seeds(Rule):
                 or colors_only(self.run, node)
             )
         ):
+            return
+        if entry.in_place and entry.kind in _GIVING and is_unread(self.run, node):
             return
         if entry.described_by and described_only(self.run, node, entry.described_by):
             return

@@ -33,6 +33,7 @@ from d9mlint.interp.data import (
 )
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.devices import runner
+from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
@@ -216,7 +217,7 @@ def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
             # An earlier round may have filled it.
             return None
         return v.Lit(len(first.elts))
-    return None
+    return v.Lit(0) if first is not None and is_empty(interp, first) else None
 
 
 def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

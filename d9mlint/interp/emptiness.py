@@ -1,0 +1,103 @@
+"""What has no elements, whatever options are given: a loop over it has no round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.passed_on import PASS_THROUGH, inside
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+RANGE = "builtins.range"
+RANGES = frozenset(
+    {RANGE, "tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange", "tqdm.autonotebook.trange"}
+)
+"""What counts up as a range does."""
+_EACH_OF_FIRST = PASS_THROUGH | {
+    "builtins.sorted",
+    "builtins.list",
+    "builtins.tuple",
+    "itertools.accumulate",
+    "itertools.pairwise",
+}
+_EACH_OF_SECOND = frozenset(
+    {"builtins.filter", "itertools.filterfalse", "itertools.takewhile", "itertools.dropwhile"}
+)
+_EACH_OF_REST = frozenset({"builtins.map", "itertools.starmap"})
+"""Those whose first argument is a function, with all of the others."""
+_SHORTEST = frozenset({"builtins.zip", "itertools.product"})
+_ALL = frozenset({"itertools.chain", "itertools.zip_longest"})
+GOING_THROUGH = _EACH_OF_FIRST | _EACH_OF_SECOND | _EACH_OF_REST | _SHORTEST | _ALL
+"""What gives elements of its arguments and puts nothing into these."""
+_DEPTH = 4
+"""So many objects are put around one another at most."""
+
+
+def is_empty(interp: Interp, value: v.Value, depth: int = 0) -> bool:
+    """Whether going through a value gives nothing."""
+    if isinstance(value, v.Items):
+        return not value.elts and not value.open and (value.kind == "t" or not _may_have_grown(interp, value))
+    if isinstance(value, v.Mapping):
+        return not value.items and not value.open and not _may_have_grown(interp, value)
+    if isinstance(value, v.Lit):
+        return value.value in ("", b"") and not value.option
+    if isinstance(value, v.AnyOf):
+        return all(is_empty(interp, one, depth) for one in value.values)
+    if not isinstance(value, v.Obj):
+        return False
+    if value.api in RANGES:
+        return _has_no_number(value)
+    if value.form is not None and value.form.sizes:
+        return value.form.sizes[0] == 0
+    return depth < _DEPTH and _passes_nothing_on(interp, value, depth + 1)
+
+
+def _may_have_grown(interp: Interp, value: v.Items | v.Mapping) -> bool:
+    """Whether an earlier round of a loop that is run once for all of them may have filled a container."""
+    return value.birth < interp.repeating
+
+
+def _passes_nothing_on(interp: Interp, value: v.Obj, depth: int) -> bool:
+    args = value.args.pos
+    if value.args.star:
+        return False
+    if value.api in _EACH_OF_FIRST:
+        inner = inside(value)
+        return inner is not None and is_empty(interp, inner, depth)
+    if value.api in _EACH_OF_SECOND:
+        return len(args) > 1 and is_empty(interp, args[1], depth)
+    if value.api in _EACH_OF_REST:
+        return any(is_empty(interp, one, depth) for one in args[1:])
+    if value.api in _SHORTEST:
+        return any(is_empty(interp, one, depth) for one in args)
+    return value.api in _ALL and bool(args) and all(is_empty(interp, one, depth) for one in args)
+
+
+def _has_no_number(counting: v.Obj) -> bool:
+    """Whether a range has no number."""
+    args = counting.args
+    if args.star or args.dstar or (args.kw and counting.api == RANGE) or not 1 <= len(args.pos) <= _BOUNDS:
+        return False
+    numbers = [_number(one, counting.node, at) for at, one in enumerate(args.pos)]
+    if None in numbers or (len(numbers) == _BOUNDS and numbers[2] == 0):
+        return False
+    return not range(*(one for one in numbers if one is not None))
+
+
+_BOUNDS = 3
+
+
+def _number(value: v.Value, call: m.Call | None, at: int) -> int | None:
+    """A bound of a range. The product of any whole number with zero is zero."""
+    if isinstance(value, v.Lit):
+        return value.value if isinstance(value.value, int) and not value.option else None
+    if call is None or at >= len(call.args):
+        return None
+    written = call.args[at]
+    if isinstance(written, m.BinOp) and written.op == "*":
+        sides = (written.left, written.right)
+        return 0 if any(isinstance(one, m.Const) and one.value == 0 for one in sides) else None
+    return None
