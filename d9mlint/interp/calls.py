@@ -1166,8 +1166,8 @@ def callbacks(
     if interp.kb.role(api, "calls-at-use") is not None:
         return None
     pipeline = (
-        api.rpartition(".")[2] in _PIPELINE_STAGES or interp.kb.role(api, "applies-to-items") is not None
-    )
+        api.rpartition(".")[2] in _PIPELINE_STAGES and not processes.is_pool(owner)
+    ) or interp.kb.role(api, "applies-to-items") is not None
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
     outer = interp.sorting
     if api in KEYED and interp.orders.any:
@@ -1176,6 +1176,10 @@ def callbacks(
     if contexts:
         with interp.within(*contexts):
             given = _callbacks(interp, api, args, node, owner)
+    elif isinstance(owner, v.Obj) and processes.is_process_pool(owner):
+        given = processes.in_workers(
+            interp, owner, args, node, lambda: _callbacks(interp, api, args, node, owner)
+        )
     else:
         given = _callbacks(interp, api, args, node, owner)
     interp.sorting = outer
@@ -1225,6 +1229,10 @@ def _calls_back(api: str) -> bool:
 _PIPELINE_STAGES = frozenset({"map", "interleave", "flat_map", "filter", "from_generator", "set_transform"})
 
 
+_LATER = frozenset({"*.submit", "*.apply_async"})
+"""Methods of executors that start a call, whose result is given later."""
+
+
 def _callbacks(
     interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None
 ) -> v.Value | None:
@@ -1232,14 +1240,8 @@ def _callbacks(
     without: frozenset[str] = frozenset()
     if found is not None and api.rpartition(".")[2] in found.entry.evaluates:
         without = frozenset(found.entry.training_hooks)
-    if api == "*.submit" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
-        # An executor hands the other arguments on.
-        return call(interp, args.pos[0], args.rest(), node)
-    if api == "*.apply_async" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
-        handed, named = args.get("args", 1), args.get("kwds", 2)
-        known = handed is None or (isinstance(handed, v.Items) and not handed.open)
-        rest = list(handed.elts) if isinstance(handed, v.Items) else []
-        return call(interp, args.pos[0], v.Args(rest, star=not known, dstar=named is not None), node)
+    if api in _LATER and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
+        return call(interp, args.pos[0], processes.given_to_task(api, args) or _ANY, node)
     if hands_over_training(interp, args):
         _train_elsewhere(interp, args, node)
     if interp.kb.call_is("fits-estimator", api):
@@ -1272,7 +1274,8 @@ def _callbacks(
                 if api in KEYED:
                     _rank(interp, api, one, args, node, owner)
                     continue
-                given = call(interp, one, v.Args(star=True, dstar=True), node)
+                passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
+                given = call(interp, one, passed, node)
                 _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
@@ -1909,6 +1912,13 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         gradients = v.Obj(f"{obj.api}.__call__", "", args, None)
         gradients.owner = obj
         return gradients
+    role = interp.kb.role(obj.api, "calls-at-use")
+    function = obj.args.get(role.arg, role.pos) if role is not None and role.arg is not None else None
+    if isinstance(function, (v.Func, v.Partial)):
+        call(interp, function, args, node)
+        task = v.Obj(f"{obj.api}.__call__", "", args, None)
+        task.owner = obj
+        return task
     if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         # `batch.name` is what is in it by that name until it is called.
         dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name
