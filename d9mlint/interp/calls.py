@@ -50,6 +50,7 @@ from d9mlint.interp.library import (
     environments,
     experiments,
     functional_modules,
+    hooks,
     inputs,
     own_methods,
     processes,
@@ -839,6 +840,10 @@ def field_default(interp: Interp, default: v.Value) -> v.Value:
 def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
     """``instance(...)``: its ``__call__``, or a module's ``forward`` / ``call``."""
     args = inputs.moved(interp, inst, args, node)
+    return hooks.call_with(interp, inst, args, node, lambda given: _call_instance(interp, inst, given, node))
+
+
+def _call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
     for name in ("__call__", "forward", "call"):
         found = inst.cls.find(name)
         if found is not None and name == "forward" and tensors.frozen(inst):
@@ -1483,6 +1488,8 @@ class _Method(NamedTuple):
     """or weights."""
     layers: RoleEntry | None
     """It calls the layers of its receiver in a mode,"""
+    hooks: RoleEntry | None
+    """gives its receiver a function to call,"""
     runs: RoleEntry | None
     """or methods of the receiver's class,"""
     steps: RoleEntry | None
@@ -1514,10 +1521,11 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     layers = next(
         (role for one in names for kind in _IN_MODE if (role := kb.role(one, kind)) is not None), None
     )
+    hooks = kb.role(f"?.{name}", "registers-hook")
     runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
     steps = next((role for one in names if (role := kb.role(one, "calls-with-model")) is not None), None)
     known = _Method(
-        kb.canonical(api), entries, names, models, uses, applies, initializes, layers, runs, steps
+        kb.canonical(api), entries, names, models, uses, applies, initializes, layers, hooks, runs, steps
     )
     kb.methods_known[types, name] = known
     return known
@@ -1554,6 +1562,10 @@ def _call_member(
             return given
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
+    if method.hooks is not None:
+        handle = hooks.register(interp, owner, method.hooks, args, node)
+        if handle is not None:
+            return handle
     mode = layer_modes.mode_of(method.layers, args) if method.layers is not None else ""
     if mode and isinstance(owner, v.Obj):
         layer_modes.run_model(interp, owner, mode, node)
@@ -1885,6 +1897,10 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
         wrapped = function.bind(function.receiver)
         wrapped.decorated = (*function.decorated, obj)
         return wrapped
+    return hooks.call_with(interp, obj, args, node, lambda given: _call_library(interp, obj, given, node))
+
+
+def _call_library(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     if obj.api.startswith("torch.nn.") and tensors.frozen(obj):
         with interp.within(FROZEN):
             return _call_object(interp, obj, args, node)
@@ -1913,7 +1929,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         gradients.owner = obj
         return gradients
     role = interp.kb.role(obj.api, "calls-at-use")
-    function = obj.args.get(role.arg, role.pos) if role is not None and role.arg is not None else None
+    function = obj.args.get(role.arg, role.pos) if role is not None and role.arg else None
     if isinstance(function, (v.Func, v.Partial)):
         call(interp, function, args, node)
         task = v.Obj(f"{obj.api}.__call__", "", args, None)

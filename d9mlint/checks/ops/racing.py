@@ -993,7 +993,9 @@ def _end(rule: Ops) -> None:
         called_on = rule.called_on.get(made)
         if not found.device and gpu and called_on in DEVICES and called_on not in found.entry.devices:
             on = "the CPU" if called_on == "cpu" else called_on
-            reason = f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on {on} alone"
+            reason = (
+                f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on {on} alone"
+            )
             _silent(rule.run, found.entry, found.place, reason)
             continue
         if found.entry.passes == "backward" and not open_world and rule.graded.get(made) is False:

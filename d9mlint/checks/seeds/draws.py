@@ -190,7 +190,7 @@ class Seeds(Rule):
     loads_more = remembered(bool)
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
-    """Where layers were made that were given something, and when, while nothing had been loaded into them."""
+    """Where layers were made that were given something, and when last, while nothing had been loaded into them."""
     borrowed = remembered_table(tuple[str, Site], bool)
     """Where generators took a seed from another one, and whether numbers were drawn with it."""
     seeded_again = remembered(set[Site])
@@ -778,7 +778,7 @@ class Seeds(Rule):
         site = made_at(event.obj)
         if site is None or is_loaded(event.obj):
             return
-        if ("torch", site) in self.initial and site not in self.called:
+        if ("torch", site) in self.initial:
             self.called[site] = Moment(self.run.steps)
 
     @on_method("eval", "train")
