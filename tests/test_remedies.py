@@ -944,3 +944,38 @@ def test_an_algorithm_seeds_only_the_environment_that_it_is_given(tmp_path: Path
     text, expected = ENVIRONMENTS[name]
     (found,) = (one for one in findings(tmp_path, MADE + text, "DET111") if one.subject != "space")
     assert found.help == expected
+
+
+IN_PROCESSES = (
+    "import torch\nimport torch.multiprocessing as mp\n\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n"
+    + (
+        "        super().__init__()\n        self.layer = torch.nn.Linear(2, 2)\n\n    def forward(self, x):\n"
+        "        return self.layer(x)\n\n\ndef train(rank, net):\n"
+    )
+)
+STEP = "    net(torch.zeros(1, 2)).sum().backward()\n    torch.save(net.state_dict(), 'net.pt')\n\n\n"
+GUARDED = 'if __name__ == "__main__":\n'
+SEEDED = "call `torch.manual_seed(seed)`"
+AT_START = f"{SEEDED} at the start of train.py"
+CHILD = "at the start of `train()`, which runs in new processes"
+PLACES = {
+    "in the program": (
+        f"{IN_PROCESSES}    torch.manual_seed(rank)\n    Net()\n{STEP}{GUARDED}    mp.spawn(train, (Net(),))\n",
+        AT_START,
+    ),
+    "in the processes": (
+        f"{IN_PROCESSES}    net = Net()\n{STEP}{GUARDED}    mp.spawn(train, (None,))\n",
+        f"{SEEDED} {CHILD}",
+    ),
+    "in both": (
+        f"{IN_PROCESSES}    net = Net()\n{STEP}{GUARDED}    mp.spawn(train, (None,))\n    print(Net()(torch.ones(2)))\n",
+        f"{AT_START}, and {CHILD}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_seed_is_set_in_the_process_that_draws(tmp_path: Path, name: str) -> None:
+    text, expected = PLACES[name]
+    (found,) = findings(tmp_path, text, "DET101")
+    assert found.help == expected

@@ -162,16 +162,20 @@ class GlobalDraws(Observer):
             self.drawn.add(event.rng)
 
 
+_ITEM = v.Args([v.UNKNOWN])
+
+
 def what_is_drawn(
     run: RunView,
     parts: Sequence[v.Value | None],
     *observers: Observer,
     frame: Frame | None = None,
     alone: bool = False,
+    given: v.Args = _ITEM,
 ) -> set[str]:
     """RNGs that a dataset and its helpers draw from when an item is made; see ``ItemDraws``. ``observers`` hear of
-    the same."""
-    return item_draws(run, parts, *observers, frame=frame, alone=alone).drawn
+    the same. Functions are ``given`` an item, or what is known of their arguments."""
+    return item_draws(run, parts, *observers, frame=frame, alone=alone, given=given).drawn
 
 
 def item_draws(
@@ -180,6 +184,7 @@ def item_draws(
     *observers: Observer,
     frame: Frame | None = None,
     alone: bool = False,
+    given: v.Args = _ITEM,
 ) -> ItemDraws:
     """The same, with what else is known of them."""
     draws = ItemDraws(run, alone)
@@ -188,7 +193,7 @@ def item_draws(
         with fork.within(CPU_CONTEXT, THREAD):
             for part in parts:
                 if isinstance(part, (v.Func, v.Partial)):
-                    fork.call(part, v.Args([v.UNKNOWN]), None)
+                    fork.call(part, given, None)
                 elif part is not None:
                     fork.use(part)
                     if isinstance(part, v.Obj):

@@ -51,6 +51,8 @@ TF_TAKEN = "gradient:tensorflow"
 TF_WATCHED = "watched:tensorflow"
 """Where gradients are asked for of tensors that the program names, whatever they are used for."""
 TORCH_TRAIN_CPU = "train:torch:cpu"
+TORCH_TRAIN_CUDA = "train:torch:cuda"
+"""Where torch trains, unless it is known to do so on the CPU or an accelerator without CUDA."""
 TORCH_TRAIN_FRESH = "train:torch:fresh"
 """Training in a new process that shares nothing with the program, in which nothing has turned deterministic mode on."""
 TF_TRAIN_CPU = "train:tensorflow:cpu"
@@ -650,6 +652,9 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
         note(interp, device if device in ACCELERATORS else CUDA, node, subject, selecting_option(device))
     if device != "cpu" and not within_cpu(interp.contexts):
         note(interp, TORCH_TRAIN, node, subject, selecting_option(device))
+        if device in OTHER_ACCELERATORS:
+            return
+        note(interp, TORCH_TRAIN_CUDA, node, subject, selecting_option(device))
         setting = interp.mode(DETERMINISTIC) if SPAWNED in interp.contexts else None
         if setting is not None and setting.value is False and not setting.option:
             note(interp, TORCH_TRAIN_FRESH, node, interp.spawned, selecting_option(device))
@@ -804,6 +809,7 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
     if hands_over_training(interp, call.args) and runner(interp, call.owner) is None:
         note(interp, TRAIN, call.node, api)
         note(interp, TORCH_TRAIN, call.node, api)
+        note(interp, TORCH_TRAIN_CUDA, call.node, api)
     if "device" in given and api != DEVICE and not _uses_cuda(api):
         _note_devices(interp, given["device"], call.node)
     if "device_ids" in given and v.is_none(given["device_ids"]) is not True:

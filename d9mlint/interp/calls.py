@@ -51,6 +51,7 @@ from d9mlint.interp.library import (
     environments,
     experiments,
     functional_modules,
+    hooks,
     inputs,
     own_methods,
     processes,
@@ -843,6 +844,10 @@ def field_default(interp: Interp, default: v.Value) -> v.Value:
 def call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
     """``instance(...)``: its ``__call__``, or a module's ``forward`` / ``call``."""
     args = inputs.moved(interp, inst, args, node)
+    return hooks.call_with(interp, inst, args, node, lambda given: _call_instance(interp, inst, given, node))
+
+
+def _call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.Value:
     for name in ("__call__", "forward", "call"):
         found = inst.cls.find(name)
         if found is not None and name == "forward" and tensors.frozen(inst):
@@ -1170,8 +1175,8 @@ def callbacks(
     if interp.kb.role(api, "calls-at-use") is not None:
         return None
     pipeline = (
-        api.rpartition(".")[2] in _PIPELINE_STAGES or interp.kb.role(api, "applies-to-items") is not None
-    )
+        api.rpartition(".")[2] in _PIPELINE_STAGES and not processes.is_pool(owner)
+    ) or interp.kb.role(api, "applies-to-items") is not None
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
     outer = interp.sorting
     if api in KEYED and interp.orders.any:
@@ -1180,6 +1185,10 @@ def callbacks(
     if contexts:
         with interp.within(*contexts):
             given = _callbacks(interp, api, args, node, owner)
+    elif isinstance(owner, v.Obj) and processes.is_process_pool(owner):
+        given = processes.in_workers(
+            interp, owner, args, node, lambda: _callbacks(interp, api, args, node, owner)
+        )
     else:
         given = _callbacks(interp, api, args, node, owner)
     interp.sorting = outer
@@ -1229,6 +1238,10 @@ def _calls_back(api: str) -> bool:
 _PIPELINE_STAGES = frozenset({"map", "interleave", "flat_map", "filter", "from_generator", "set_transform"})
 
 
+_LATER = frozenset({"*.submit", "*.apply_async"})
+"""Methods of executors that start a call, whose result is given later."""
+
+
 def _callbacks(
     interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None
 ) -> v.Value | None:
@@ -1236,14 +1249,8 @@ def _callbacks(
     without: frozenset[str] = frozenset()
     if found is not None and api.rpartition(".")[2] in found.entry.evaluates:
         without = frozenset(found.entry.training_hooks)
-    if api == "*.submit" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
-        # An executor hands the other arguments on.
-        return call(interp, args.pos[0], args.rest(), node)
-    if api == "*.apply_async" and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
-        handed, named = args.get("args", 1), args.get("kwds", 2)
-        known = handed is None or (isinstance(handed, v.Items) and not handed.open)
-        rest = list(handed.elts) if isinstance(handed, v.Items) else []
-        return call(interp, args.pos[0], v.Args(rest, star=not known, dstar=named is not None), node)
+    if api in _LATER and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
+        return call(interp, args.pos[0], processes.given_to_task(api, args) or _ANY, node)
     if hands_over_training(interp, args):
         _train_elsewhere(interp, args, node)
     if interp.kb.call_is("fits-estimator", api):
@@ -1278,7 +1285,8 @@ def _callbacks(
                 if api in KEYED:
                     _rank(interp, api, one, args, node, owner)
                     continue
-                given = call(interp, one, v.Args(star=True, dstar=True), node)
+                passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
+                given = call(interp, one, passed, node)
                 _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
@@ -1486,6 +1494,8 @@ class _Method(NamedTuple):
     """or weights."""
     layers: RoleEntry | None
     """It calls the layers of its receiver in a mode,"""
+    hooks: RoleEntry | None
+    """gives its receiver a function to call,"""
     runs: RoleEntry | None
     """or methods of the receiver's class,"""
     steps: RoleEntry | None
@@ -1517,10 +1527,11 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     layers = next(
         (role for one in names for kind in _IN_MODE if (role := kb.role(one, kind)) is not None), None
     )
+    hooks = kb.role(f"?.{name}", "registers-hook")
     runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
     steps = next((role for one in names if (role := kb.role(one, "calls-with-model")) is not None), None)
     known = _Method(
-        kb.canonical(api), entries, names, models, uses, applies, initializes, layers, runs, steps
+        kb.canonical(api), entries, names, models, uses, applies, initializes, layers, hooks, runs, steps
     )
     kb.methods_known[types, name] = known
     return known
@@ -1557,6 +1568,10 @@ def _call_member(
             return given
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
+    if method.hooks is not None:
+        handle = hooks.register(interp, owner, method.hooks, args, node)
+        if handle is not None:
+            return handle
     mode = layer_modes.mode_of(method.layers, args) if method.layers is not None else ""
     if mode and isinstance(owner, v.Obj):
         layer_modes.run_model(interp, owner, mode, node)
@@ -1888,6 +1903,10 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
         wrapped = function.bind(function.receiver)
         wrapped.decorated = (*function.decorated, obj)
         return wrapped
+    return hooks.call_with(interp, obj, args, node, lambda given: _call_library(interp, obj, given, node))
+
+
+def _call_library(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     if obj.api.startswith("torch.nn.") and tensors.frozen(obj):
         with interp.within(FROZEN):
             return _call_object(interp, obj, args, node)
@@ -1915,6 +1934,13 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         gradients = v.Obj(f"{obj.api}.__call__", "", args, None)
         gradients.owner = obj
         return gradients
+    role = interp.kb.role(obj.api, "calls-at-use")
+    function = obj.args.get(role.arg, role.pos) if role is not None and role.arg else None
+    if isinstance(function, (v.Func, v.Partial)):
+        call(interp, function, args, node)
+        task = v.Obj(f"{obj.api}.__call__", "", args, None)
+        task.owner = obj
+        return task
     if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         # `batch.name` is what is in it by that name until it is called.
         dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name

@@ -26,7 +26,7 @@ from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.interpreter import MAIN, Interp
-from d9mlint.interp.library import commands
+from d9mlint.interp.library import commands, hooks
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.overwritten import Overwritten
@@ -360,6 +360,7 @@ class Analyzer:
         depth = HEAP.depth
         try:
             start(interp)
+            hooks.run_rest(interp)
             interp.listeners.tell(EndEvent())
         except BudgetExceeded:
             pass  # the cut is noted

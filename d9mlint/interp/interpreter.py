@@ -259,6 +259,8 @@ class Interp:
         self.module_modes: dict[str, Setting] = {}
         # What runs in a new process that shares no memory with the program, by the name of its function.
         self.spawned = ""
+        # The handles of hooks that modules were given.
+        self.hooks: list[v.Obj] = []
         # In how many bodies of `if __name__ == "__main__"` the program is.
         self.guarded = 0
         # What the program itself stored on modules of libraries.

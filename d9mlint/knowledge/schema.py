@@ -152,6 +152,7 @@ Role = Literal[
     "reads-text",
     "recomputes",
     "registers",
+    "registers-hook",
     "removes-single",
     "reorders",
     "repeats",

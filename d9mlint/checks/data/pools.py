@@ -13,7 +13,13 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.context import THREAD
 from d9mlint.interp.events import CallEvent, EndEvent, GlobalDrawEvent, SeedEvent
-from d9mlint.interp.library.processes import several_at_once
+from d9mlint.interp.library.processes import (
+    given_to_task,
+    is_pool,
+    is_process_pool,
+    of_thread,
+    several_at_once,
+)
 from d9mlint.interp.library.weights import LOADING_METHODS
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
@@ -31,8 +37,6 @@ PROCESSES = (
     "threading.Thread",
 )
 
-POOL_TYPES = ("Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor")
-PROCESS_POOLS = ("Pool", "ProcessPoolExecutor")
 POOL_METHODS = (
     "map",
     "imap",
@@ -164,7 +168,7 @@ class Pools(Rule):
     def pool(self, call: CallEvent) -> None:
         """A pool runs a function."""
         owner = call.owner
-        if not isinstance(owner, v.Obj) or owner.type.rpartition(".")[2] not in POOL_TYPES:
+        if not isinstance(owner, v.Obj) or not is_pool(owner):
             return
         name = call.api.rpartition(".")[2]
         size = next((x for key in _SIZES if (x := owner.args.get(key, 0)) is not None), None)
@@ -174,11 +178,9 @@ class Pools(Rule):
         func = _function(call.args.pos[0] if call.args.pos else call.args.kw.get("func"))
         if func is None:
             return
-        if name == "submit":
-            # The other arguments are those of the function: what it calls on them is known then.
-            func = v.Partial(func, call.args.rest())
-        processes = owner.type.rpartition(".")[2] in PROCESS_POOLS and ".dummy." not in owner.type
-        self.races(call, func, f"the function passed to `{name}`", name, processes)
+        handed = given_to_task(call.api, call.args)
+        func = v.Partial(func, v.Args([v.UNKNOWN], star="starmap" in name) if handed is None else handed)
+        self.races(call, func, f"the function passed to `{name}`", name, is_process_pool(owner))
 
     def races(
         self,
@@ -189,7 +191,8 @@ class Pools(Rule):
         processes: bool = False,
         thread: v.Value | None = None,
     ) -> None:
-        """Several workers run a function: it must draw nothing that they share, and update no weights."""
+        """Several workers run a function, which has all its arguments: it must draw nothing that they share, and update
+        no weights."""
         given = func.args.values() if isinstance(func, v.Partial) else []
         made = [one for one in given if _made_for_item(self.run, call.node, one)]
         if processes and name in POOL_METHODS:
@@ -198,7 +201,7 @@ class Pools(Rule):
         log = RaceLog(self.run, processes, made)
         common = [] if processes else concurrent_updates.shared(self.run, call.node, func, thread)
         updates = concurrent_updates.UpdateLog(self.run, common)
-        drawn = what_is_drawn(self.run, [func], log, updates) | log.weights() | log.sampled
+        drawn = what_is_drawn(self.run, [func], log, updates, given=v.NO_ARGS) | log.weights() | log.sampled
         drawn &= self._in_common(processes) - log.own
         shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if shared:
@@ -277,11 +280,9 @@ class Pools(Rule):
         """A thread is made."""
         func = _function(call.args.get("target", 1))
         if several_at_once(self.run, call.node) and func is not None:
-            given = call.args.get("args", 3)
-            rest = (
-                v.Args(list(given.elts), star=given.open) if isinstance(given, v.Items) else v.Args(star=True)
+            self.races(
+                call, v.Partial(func, of_thread(call.args)), "the function passed to `Thread`", "Thread"
             )
-            self.races(call, v.Partial(func, rest), "the function passed to `Thread`", "Thread")
 
     @on_method("start")
     def started(self, call: CallEvent) -> None:
@@ -298,12 +299,12 @@ class Pools(Rule):
         elif isinstance(owner, v.Obj) and owner.type == "threading.Thread":
             func = _function(owner.args.get("target", 1))
             if func is not None and not several_at_once(self.run, call.node):
-                self._beside_others(call.node, owner, v.Partial(func, v.Args(star=True)))
+                self._beside_others(call.node, owner, v.Partial(func, of_thread(owner.args)))
 
     def _beside_others(self, node: Any, thread: v.Value, func: v.Value) -> None:
         """One thread is started: until it is waited for, nobody else may draw what it draws."""
         log = RaceLog(self.run, False, [])
-        for name in sorted(what_is_drawn(self.run, [func], log) & self._in_common(False)):
+        for name in sorted(what_is_drawn(self.run, [func], log, given=v.NO_ARGS) & self._in_common(False)):
             known = self.running.get(name)
             if log.places and known is not None:
                 self._meanwhile(name, known, log.places[0].site)
@@ -355,6 +356,7 @@ class Pools(Rule):
             self.learning_here = True
 
     @on_call(*PROCESSES)
+    @on_method("Process")
     def process(self, call: CallEvent) -> None:
         """Processes are started."""
         self.processes = True

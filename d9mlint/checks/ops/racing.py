@@ -44,7 +44,7 @@ from d9mlint.interp.activity import (
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import within_cpu
-from d9mlint.interp.device_names import selecting_option
+from d9mlint.interp.device_names import DEVICES, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
@@ -164,9 +164,9 @@ class Ops(XlaDevices, Rule):
 
     codes = tuple(sorted(CODES))
     candidates = noted(list[Candidate])
-    elsewhere = remembered_table(tuple[str, int], bool)
-    """Where modules that are ops are made, by the file and the end of the call, and whether one was called with
-    anything but tensors on the CPU."""
+    called_on = remembered_table(tuple[str, int], str)
+    """Where modules that are ops are made, by the file and the end of the call, and on which device all tensors are that
+    they were called with, "" where that is not one that is known."""
     graded = remembered_table(tuple[str, int], bool)
     """The same of whether one was called where a gradient may be taken of what it gives."""
     called = remembered_table(tuple[str, int, str], bool)
@@ -297,8 +297,8 @@ class Ops(XlaDevices, Rule):
             )
         known, before = known_call(self.run.kb, args), self.used.get(made)
         self.used[made] = known if before is None else before.agreed(known)
-        if not self.elsewhere.get(made):
-            self.elsewhere[made] = together(self.run, deciding(self.run, obj.api, args)) != "cpu"
+        device = together(self.run, deciding(self.run, obj.api, args))
+        self.called_on[made] = device if self.called_on.get(made) in (None, device) else ""
         if not self.graded.get(made):
             # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
@@ -990,8 +990,12 @@ def _end(rule: Ops) -> None:
         on_cpu = here if found.device or used else True
         races_on_cpu = library == "torch" and on_cpu and found.entry.devices == ["cpu"]
         code = _code(found.entry)
-        if not found.device and gpu and rule.elsewhere.get(made) is False:
-            reason = f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on the CPU alone"
+        called_on = rule.called_on.get(made)
+        if not found.device and gpu and called_on in DEVICES and called_on not in found.entry.devices:
+            on = "the CPU" if called_on == "cpu" else called_on
+            reason = (
+                f"it varies on {', '.join(found.entry.devices)}, and it is called with tensors on {on} alone"
+            )
             _silent(rule.run, found.entry, found.place, reason)
             continue
         if found.entry.passes == "backward" and not open_world and rule.graded.get(made) is False:
@@ -1039,7 +1043,7 @@ def _end(rule: Ops) -> None:
             is_tf
             and not open_world
             and made in rule.compiled
-            and not (rule.evaluates or made in rule.elsewhere)
+            and not (rule.evaluates or made in rule.called_on)
         ):
             # Whoever the model is handed to may train it.
             if where(rule.run, TF_TRAIN) is None and ENTERED not in rule.run.places:
@@ -1050,7 +1054,7 @@ def _end(rule: Ops) -> None:
                     "the model that is compiled with it is neither trained nor evaluated",
                 )
                 continue
-        kept = rule.variables.get(made) if made not in rule.elsewhere and made not in rule.compiled else None
+        kept = rule.variables.get(made) if made not in rule.called_on and made not in rule.compiled else None
         if kept is not None and not open_world and not rule.run.reads_variable(*kept):
             _silent(rule.run, found.entry, found.place, "nothing that runs reads the variable that holds it")
             continue

@@ -110,7 +110,8 @@ class First(NamedTuple):
     """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
-    not known, and whether it is in a graph of TensorFlow that the program made."""
+    not known, whether it is in a graph of TensorFlow that the program made, and the function that runs it in a new
+    process."""
 
     place: Where
     text: str
@@ -120,6 +121,7 @@ class First(NamedTuple):
     targets: tuple[str, ...] = ()
     unknown: bool = False
     new_graph: bool = False
+    spawned: str = ""
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -170,8 +172,8 @@ class Seeds(Rule):
     """Draws from each generator before its seed, each place once for each variable that keeps the model."""
     models = remembered_table(tuple[Class, Variable | None], bool)
     """The classes of what is made before the seed, with the variables of modules that keep it."""
-    spawned = remembered_table(Site, str)
-    """Draws in new processes, with the function that each runs."""
+    processes = remembered_table(tuple[str, Kind, str], bool)
+    """The functions that new processes run which draw from each generator; empty for the program itself."""
     has_body = remembered(bool)
     """Whether what is loaded from a checkpoint has a part of a library before the layers that are its own."""
     doubted = remembered_table(str, bool)
@@ -189,7 +191,7 @@ class Seeds(Rule):
     loads_more = remembered(bool)
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
-    """Where layers were made that were given something, and when, while nothing had been loaded into them."""
+    """Where layers were made that were given something, and when last, while nothing had been loaded into them."""
     borrowed = remembered_table(tuple[str, Site], bool)
     """Where generators took a seed from another one, and whether numbers were drawn with it."""
     seeded_again = remembered(set[Site])
@@ -465,9 +467,6 @@ class Seeds(Rule):
         if RESTORED in self.run.contexts and not self.has_body:
             # The checkpoint may be one of this class.
             return
-        if self.run.spawned:
-            runs = self.run.spawned
-            self.spawned.setdefault(self.run.here(node), lambda: runs)
         kind: Kind = "weak" if entry.kind in _TRAINING_ONLY or _initialises(self.run, entry, node) else ""
         if entry.kind == "dropout" and TRAINING_CONTEXT in self.run.contexts:
             kind = ""
@@ -501,6 +500,7 @@ class Seeds(Rule):
                 at = (one, self.run.here(node))
                 self.borrowed[at] = bool(self.borrowed.get(at)) or entry.at == "use"
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
+        self.processes.setdefault((rng, kind, self.run.spawned), lambda: True)
         site = self.run.here(node)
         if kind in _OVERWRITABLE and place.site != site:
             self.further.setdefault((rng, kind, site), lambda: self._here(event))
@@ -533,7 +533,17 @@ class Seeds(Rule):
         text = _drawn_by(event.node, event.entry)
         own, targets = self._own_seed(event), assumed(self.run, event.entry)
         unknown = event.entry.apis[0].endswith(MADE)
-        return First(where, text, bool(level.parent), level.elsewhere, own, targets, unknown, level.new_graph)
+        return First(
+            where,
+            text,
+            bool(level.parent),
+            level.elsewhere,
+            own,
+            targets,
+            unknown,
+            level.new_graph,
+            self.run.spawned,
+        )
 
     def _own_seed(self, event: DrawEvent) -> str:
         """The argument with which a call seeds the generator that it draws from; empty where it has none."""
@@ -771,7 +781,7 @@ class Seeds(Rule):
         site = made_at(event.obj)
         if site is None or is_loaded(event.obj):
             return
-        if ("torch", site) in self.initial and site not in self.called:
+        if ("torch", site) in self.initial:
             self.called[site] = Moment(self.run.steps)
 
     @on_method("eval", "train")
@@ -1031,7 +1041,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own, targets, unknown, new_graph = found
+        place, api, in_worker, elsewhere, own, targets, unknown, new_graph, spawned = found
         if own and place.site in asked:
             return False
         remedy: tuple[str, ...] = ()
@@ -1049,8 +1059,13 @@ class Seeds(Rule):
         elif rng == "keras":
             seed = self._as_imported(seed)
         where_to_seed = generator.where or f"at the start of {place.entry}"
-        if place.site in self.spawned and not generator.where:
-            where_to_seed = f"at the start of `{self.spawned[place.site]}()`, which runs in new processes"
+        kinds = [kind for kind, one in (("", strong), ("weak", weak), ("head", head)) if one is not None]
+        begun = {spawned, *(key[2] for key in self.processes.known() if key[0] == rng and key[1] in kinds)}
+        if begun != {""} and not generator.where:
+            names = [f"`{one}()`" for one in sorted(begun - {""})]
+            runs = "run" if len(names) > 1 else "runs"
+            itself = f"{where_to_seed}, and " if "" in begun else ""
+            where_to_seed = f"{itself}at the start of {' and '.join(names)}, which {runs} in new processes"
             remedy = ("process",)
         elif new_graph and not place.option:
             # A seed at the start of the program is for a graph that is replaced.

@@ -12,7 +12,7 @@ from d9mlint.checks.settings.mode_effects import OPS, changes, may_change
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CUDA,
-    TORCH_TRAIN,
+    TORCH_TRAIN_CUDA,
     TORCH_TRAIN_FRESH,
     may_use_cuda,
     when_on_cuda,
@@ -114,7 +114,7 @@ class DeterministicMode(Rule):
         self._cublas()
 
     def _missing_mode(self) -> None:
-        place = where(self.run, TORCH_TRAIN)
+        place = where(self.run, TORCH_TRAIN_CUDA)
         if self.run.entry is None or place is None:
             return
         if not may_use_cuda(self.run):

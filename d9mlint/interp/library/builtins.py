@@ -40,6 +40,7 @@ from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
+from d9mlint.interp.library.hooks import HOOK_METHODS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
@@ -1175,6 +1176,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.register_module": _register_module,
     **COMMAND_METHODS,
     **PROCESS_METHODS,
+    **HOOK_METHODS,
     **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
     "*.model_dump": _dumped,

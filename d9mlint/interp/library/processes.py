@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import SPAWNED, THREAD
+from d9mlint.interp.data import element
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.library.queues import SEVERAL
 from d9mlint.interp.state import MODE, RNG, State, StateTable
@@ -24,15 +25,93 @@ T = TypeVar("T")
 def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``torch.multiprocessing.spawn(fn, args=(...))``: a fresh interpreter; nothing of the parent's state."""
     func = args.get("fn", 0)
-    given = args.get("args", 1)
-    rest = list(given.elts) if isinstance(given, v.Items) else []
-    star = not isinstance(given, v.Items) and given is not None
+    passed = handed_on(args.get("args", 1), None)
+    passed = v.Args([v.Obj(RANK), *passed.pos], star=passed.star)
     if func is not None:
-        outer, interp.spawned = interp.spawned, func.fn.name if isinstance(func, v.Func) else interp.spawned
-        with interp.within(SPAWNED):
-            _in_state(interp, _fresh(interp), func, v.Args([v.Obj(RANK), *rest], star=star), node)
-        interp.spawned = outer
+        method = args.get("start_method", 5)
+        if isinstance(method, v.Lit) and method.value == "fork":
+            _in_state(interp, interp.state.copy(), func, passed, node)
+        else:
+            in_new_process(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
     return v.NONE
+
+
+def handed_on(given: v.Value | None, named: v.Value | None) -> v.Args:
+    """The arguments of a function that is called with a sequence of positional ones and a mapping of those by name."""
+    if isinstance(given, v.AnyOf):
+        given = _either(given)
+    known = isinstance(given, v.Items) and given.kind != "s"
+    pos = list(given.elts) if known else []  # type: ignore[union-attr]
+    star = given is not None and v.is_none(given) is not True and (not known or given.open)  # type: ignore[union-attr]
+    if named is None or v.is_none(named) is True:
+        return v.Args(pos, star=star)
+    if not isinstance(named, v.Mapping):
+        return v.Args(pos, star=star, dstar=True)
+    return v.Args(pos, {k: x for k, x in named.items.items() if isinstance(k, str)}, star, named.open)
+
+
+def _either(given: v.AnyOf) -> v.Value:
+    """One sequence in place of several that are equally long."""
+    several = [one.elts for one in given.values if isinstance(one, v.Items) and not one.open]
+    if len(several) < len(given.values) or len(set(map(len, several))) > 1:
+        return v.UNKNOWN
+    return v.Items("t", [v.join(column) for column in zip(*several, strict=True)])
+
+
+_POOLS = frozenset({"Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"})
+_MAPPING = frozenset({"map", "imap", "imap_unordered", "map_async"})
+_STARMAPPING = frozenset({"starmap", "starmap_async"})
+
+
+def of_thread(args: v.Args) -> v.Args:
+    """The arguments of the function that a thread or a process is made with."""
+    return handed_on(args.get("args", 3), args.get("kwargs", 4))
+
+
+def is_pool(value: v.Value | None) -> bool:
+    """Whether a value is a pool of workers."""
+    return isinstance(value, v.Obj) and value.type.rpartition(".")[2] in _POOLS
+
+
+def is_process_pool(value: v.Value | None) -> bool:
+    """Whether the workers are processes."""
+    return (
+        isinstance(value, v.Obj)
+        and value.type.rpartition(".")[2] in ("Pool", "ProcessPoolExecutor")
+        and ".dummy." not in value.type
+    )
+
+
+def of_task(interp: Interp, owner: v.Value | None, api: str, args: v.Args) -> v.Args:
+    """The arguments with which workers call the function that a method of their pool is given."""
+    if not isinstance(owner, v.Obj) or not is_pool(owner) or args.star or args.dstar:
+        return _ANY
+    if (handed := given_to_task(api, args)) is not None:
+        return handed
+    name = api.rpartition(".")[2]
+    if name in _MAPPING and owner.type.endswith("Executor"):
+        return v.Args([element(interp, one) for one in args.pos[1:]])
+    given = args.get("iterable", 1)
+    if given is None or name not in (*_MAPPING, *_STARMAPPING):
+        return _ANY
+    one = element(interp, given)
+    return v.Args([one]) if name in _MAPPING else handed_on(one, None)
+
+
+def given_to_task(api: str, args: v.Args) -> v.Args | None:
+    """The arguments of a task that a method of an executor is given by themselves; None for other methods."""
+    name = api.rpartition(".")[2]
+    if name == "submit":
+        return args.rest()
+    return handed_on(args.get("args", 1), args.get("kwds", 2)) if name in ("apply", "apply_async") else None
+
+
+_ANY = v.Args(star=True, dstar=True)
+
+
+def _named(interp: Interp, func: v.Value) -> str:
+    """The name of what begins in a process."""
+    return first_in(v.Args([func])) or interp.spawned
 
 
 def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
@@ -100,26 +179,49 @@ def _seeds(interp: Interp, cls: v.Cls) -> bool:
 def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``Process(target=f, args=(...))`` and ``Thread``: run when made, forked from the present state."""
     func = args.get("target", 1)
-    given = args.get("args", 3)
-    rest = list(given.elts) if isinstance(given, v.Items) else []
     if func is not None:
-        star = given is not None and not isinstance(given, v.Items)
+        passed = of_thread(args)
         if api != "threading.Thread" and interp.mode(_STARTS_AFRESH).value is True:
-            name = func.fn.name if isinstance(func, v.Func) else interp.spawned
-            passed = v.Args(rest, star=star, dstar=args.get("kwargs", 4) is not None)
-            in_new_process(interp, name, node, lambda: _call_each(interp, func, passed, node))
+            in_new_process(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
             return v.Obj(api, "", args, node)
         state = interp.state.copy()
         outer = interp.sharing
         interp.sharing = _shared_since(interp, node) if api == "threading.Thread" else 0
-        _in_state(interp, state, func, v.Args(rest, star=star, dstar=args.get("kwargs", 4) is not None), node)
+        _in_state(interp, state, func, passed, node)
         interp.sharing = outer
     return v.Obj(api, "", args, node)
+
+
+def _timer(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Timer(interval, f, args, kwargs)``: a thread that waits first."""
+    func = args.get("function", 1)
+    if func is not None:
+        passed = handed_on(args.get("args", 2), args.get("kwargs", 3))
+        _in_state(interp, interp.state.copy(), func, passed, node)
+    return v.Obj(api, "", args, node)
+
+
+def _to_thread(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``asyncio.to_thread(f, *args, **kwargs)``: what awaiting it gives is what the function does."""
+    func = args.get("func", 0)
+    if func is None or args.star:
+        return None
+    return v.join(interp.call(one, args.rest(), node) for one in v.alternatives(func))
+
+
+def _in_executor(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``loop.run_in_executor(executor, f, *args)``."""
+    func = args.get("func", 1)
+    if not isinstance(func, (v.Func, v.Partial)) or args.star:
+        return None
+    return interp.call(func, v.Args(args.pos[2:]), node)
 
 
 _STARTS_AFRESH = "python.starts_afresh"
 """Stands for a start method of processes by which nothing of the program's state is in them."""
 _AFRESH = ("spawn", "forkserver")
+_STARTED_AFRESH = frozenset({f"multiprocessing.context.{name}Process" for name in ("Spawn", "ForkServer")})
+"""Classes of processes that are always started so."""
 
 
 def _set_start_method(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -134,14 +236,46 @@ def _set_start_method(interp: Interp, api: str, args: v.Args, node: Any) -> v.Va
 
 def _context_process(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``Process`` of ``multiprocessing.get_context(name)``."""
-    method = owner.args.get("method", 0) if isinstance(owner, v.Obj) else None
+    return _with_context(interp, owner, node, lambda: _process(interp, "multiprocessing.Process", args, node))
+
+
+def _with_context(interp: Interp, context: v.Value | None, node: Any, run: Callable[[], T]) -> T:
+    """What a context of ``multiprocessing`` starts; where it names no method, the program's one counts."""
+    method = context.args.get("method", 0) if isinstance(context, v.Obj) else None
+    if method is None or v.is_none(method):
+        return run()
     outer = interp.state.modes.get(_STARTS_AFRESH)
-    if method is not None:
-        _set_start_method(interp, name, v.Args([method]), node)
-    made = _process(interp, "multiprocessing.Process", args, node)
-    if method is not None:
-        interp.reset_mode(_STARTS_AFRESH, outer)
+    _set_start_method(interp, "", v.Args([method]), node)
+    found = run()
+    interp.reset_mode(_STARTS_AFRESH, outer)
+    return found
+
+
+def _context_pool(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``Pool`` of ``multiprocessing.get_context(name)``."""
+    made = v.Obj("multiprocessing.Pool", "", args, node)
+    made.owner = owner
     return made
+
+
+def in_workers(interp: Interp, pool: v.Obj, args: v.Args, node: Any, run: Callable[[], T]) -> T:
+    """What the processes of a pool run for a method with these arguments, each after the function that the pool was given
+    for its start."""
+    start = pool.args.get("initializer", 1 if pool.type.endswith("Pool") else 2)
+    given = pool.args.get("initargs", 2 if pool.type.endswith("Pool") else 3)
+
+    def work() -> T:
+        if isinstance(start, (v.Func, v.Partial)):
+            interp.call(start, handed_on(given, None), node)
+        return run()
+
+    def begin() -> T:
+        if interp.mode(_STARTS_AFRESH).value is True:
+            return in_new_process(interp, first_in(args) or interp.spawned, node, work)
+        return _run_in_state(interp, interp.state.copy(), work, node)
+
+    context = pool.owner if pool.owner is not None else pool.args.get("mp_context", 1)
+    return _with_context(interp, context, node, begin)
 
 
 def _shared_since(interp: Interp, node: Any) -> int:
@@ -174,9 +308,14 @@ def _shared_since(interp: Interp, node: Any) -> int:
 def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``start()`` of the project's own ``Thread`` or ``Process``: its ``run`` starts from the present state."""
     run = owner.cls.find("run") if isinstance(owner, v.Inst) else None
-    if not isinstance(run, v.Func):
+    if not isinstance(owner, v.Inst) or not isinstance(run, v.Func):
         return None
-    _in_state(interp, interp.state.copy(), run.bind(owner), v.NO_ARGS, node)
+    own, bases = run.bind(owner), owner.cls.external_bases()
+    afresh = interp.mode(_STARTS_AFRESH).value is True and "threading.Thread" not in bases
+    if afresh or not _STARTED_AFRESH.isdisjoint(bases):
+        in_new_process(interp, _named(interp, own), node, lambda: interp.call(own, v.NO_ARGS, node))
+    else:
+        _in_state(interp, interp.state.copy(), own, v.NO_ARGS, node)
     return v.NONE
 
 
@@ -261,12 +400,21 @@ PROCESS_MODELS = {
     "multiprocessing.Process": _process,
     "torch.multiprocessing.Process": _process,
     "threading.Thread": _process,
+    "threading.Timer": _timer,
+    "asyncio.to_thread": _to_thread,
     "multiprocessing.set_start_method": _set_start_method,
 }
 PROCESS_METHODS = {
+    "*.run_in_executor": _in_executor,
     "multiprocessing.get_context.Process": _context_process,
+    "multiprocessing.get_context.Pool": _context_pool,
     **{
         f"{base}.start": _start
-        for base in ("threading.Thread", "multiprocessing.Process", "torch.multiprocessing.Process")
+        for base in (
+            "threading.Thread",
+            "multiprocessing.Process",
+            "torch.multiprocessing.Process",
+            *_STARTED_AFRESH,
+        )
     },
 }
