@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
+from d9mlint.interp.columns import TABLES
 from d9mlint.interp.containers import any_part, container_of, is_dict, named, parts, put
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.emptiness import RANGES, is_empty
@@ -235,15 +236,11 @@ def _is_view(value: v.Value) -> bool:
     if not isinstance(value, v.Obj) or value.args.pos or value.args.kw:
         return False
     owner, _, method = value.api.rpartition(".")
-    return method in ("keys", "items") and not owner.startswith(_TABLES)
+    return method in ("keys", "items") and not owner.startswith(TABLES)
 
 
 def _is_plain_number(value: v.Value) -> bool:
     return isinstance(value, v.Lit) and isinstance(value.value, (int, float))
-
-
-_TABLES = ("pandas.", "polars.", "dask.", "cudf.")
-"""Libraries whose ``keys()`` are columns, which have an order of their own."""
 
 
 def _fold(op: str, left: v.Lit, right: v.Lit) -> v.Value:

@@ -27,12 +27,11 @@ def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
         and (_is_number(node.left) or _is_number(node.right))
     ):
         return True
-    name = _taken_from(node)
+    name = taken_from(node)
     if not name:
         return False
-    func = interp.frame.func
-    body = func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
-    names = _same(body, name)
+    body = body_of(interp)
+    names = same(body, name)
     for one in nodes(body):
         if isinstance(one, m.BinOp) and one.op in _COMPUTED:
             pairs = (one.left, one.right), (one.right, one.left)
@@ -46,7 +45,13 @@ def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
     return False
 
 
-def _same(body: list[m.Stmt], name: str) -> set[str]:
+def body_of(interp: Interp) -> list[m.Stmt]:
+    """The statements of the running function, or of the module."""
+    func = interp.frame.func
+    return func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
+
+
+def same(body: list[m.Stmt], name: str) -> set[str]:
     """A variable, and what it is assigned once: ``u`` and ``frame.u`` after ``u = frame.u.values``."""
     names = {name}
     for _ in range(_MOST_NAMES):
@@ -56,14 +61,14 @@ def _same(body: list[m.Stmt], name: str) -> set[str]:
             if isinstance(one, m.Assign)
             and any(isinstance(target, m.Name) and target.id == name for target in one.targets)
         ]
-        name = _taken_from(assigned[0]) if len(assigned) == 1 else ""
+        name = taken_from(assigned[0]) if len(assigned) == 1 else ""
         if not name or name in names:
             break
         names.add(name)
     return names if len(assigned) <= 1 else set()
 
 
-def _taken_from(node: m.Expr | None) -> str:
+def taken_from(node: m.Expr | None) -> str:
     """The variable, or the column of one, that some elements are taken out of: ``u`` for ``u[mask].tolist()``."""
     while node is not None:
         if isinstance(node, m.Subscript):
@@ -85,7 +90,7 @@ def _element(node: m.Expr) -> str:
         isinstance(node.func, m.Name) and node.func.id.rpartition(".")[2] in _EXTREMES
     ):
         return ""
-    return _taken_from(node)
+    return taken_from(node)
 
 
 def _column(name: str) -> str:
@@ -95,7 +100,7 @@ def _column(name: str) -> str:
 def _is_given(node: m.Expr, names: set[str]) -> bool:
     """Whether an argument is what is taken from one of some variables, or a pair with it."""
     parts = node.elts if isinstance(node, m.Seq) else [node]
-    return any(_taken_from(one) in names for one in parts)
+    return any(taken_from(one) in names for one in parts)
 
 
 def _is_number(node: m.Expr) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.interp import attribute_kinds, number_uses
+from d9mlint.interp import attribute_kinds, columns, number_uses
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, receiver
@@ -16,7 +16,7 @@ from d9mlint.ir.traversal import nodes, receiver
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-NUMBER, FLOAT, TEXT, OBJECT = "number", "float", "text", "object"
+NUMBER, FLOAT, TEXT, OBJECT, CELL = "number", "float", "text", "object", "cell"
 _NUMBER_NAMES = frozenset({"int", "float", "bool", "long", "int32", "int64", "LongTensor", "ndarray"})
 _TEXT_NAMES = frozenset({"str", "bytes", "AnyStr", "Text", "Path", "PathLike"})
 _DEPTH = 6
@@ -151,6 +151,10 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
     kind = kind_of_elements(interp, value, node)
     if not kind and number_uses.are_numbers(interp, node):
         kind = NUMBER
+    elif not kind and columns.is_column(value):
+        if not columns.are_texts(interp, node):
+            return [columns.cell()]
+        kind = TEXT
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import (
+    columns,
     order_cuts,
     order_files,
     order_identifiers,
@@ -31,7 +32,15 @@ from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.library.queues import filled_by_several
 from d9mlint.interp.order_identifiers import IDENTIFIER
-from d9mlint.interp.order_kinds import NUMBER, OBJECT, TEXT, is_text, kind_of_elements, takes_key_by_address
+from d9mlint.interp.order_kinds import (
+    CELL,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    is_text,
+    kind_of_elements,
+    takes_key_by_address,
+)
 from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, use_of_array
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.passed_on import passed_on
@@ -79,7 +88,7 @@ class Order(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where an order came about. ``elements`` says what a set has: ``text``, ``object`` or nothing known. ``lone``
+    """Where an order came about. ``elements`` says what a set has: ``text``, ``object``, ``cell`` or nothing known. ``lone``
     is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of."""
 
     place: Where
@@ -272,12 +281,16 @@ class Orders:
         kind = kind_of_elements(interp, value, node)
         if kind == NUMBER:
             return None
+        if not kind and columns.are_texts(interp, node):
+            kind = TEXT
+        elif not kind and columns.has_cells(value.elts):
+            kind = CELL
         return self.made(interp, "DET210", node, "", "", elements=kind)
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
         for key in order.keys if order is not None and order.kind == SEQUENCE else ():
-            if key[0] == "DET210" and not self.origins[key].elements:
+            if key[0] == "DET210" and self.origins[key].elements in ("", CELL):
                 self.excused.add(key)
 
     # ------------------------------------------------------------------------------------- sources
@@ -307,6 +320,9 @@ class Orders:
             # It also comes about where no option has to be given.
             place = Where(interp, node, subject)
             self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone)
+        elif elements == TEXT and known.elements in ("", CELL):
+            # Of the callers of a function, this one passes texts.
+            self.origins[key] = known._replace(elements=elements)
         return Order((key,), kind)
 
     def put(self, value: v.Value, order: Order | None) -> None:

@@ -635,6 +635,10 @@ def text(beginning: Value, end: Value) -> Obj:
     return Obj(TEXT, TEXT, Args([beginning] if known[0] else [], {"end": end} if known[1] else {}))
 
 
+PARTS = "@parts"
+"""The parts of which a text was put together."""
+
+
 def may_be(key: Value, name: Any) -> bool:
     """Whether an unknown key may be this name, as far as its beginning and its end tell. What an option has for a default
     tells nothing."""

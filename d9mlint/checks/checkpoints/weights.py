@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.checks.base import argument_node
+from d9mlint.checks.checkpoints.path_names import path_name, path_written
 from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
 from d9mlint.interp.file_names import ends_of, parts_of
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
     from d9mlint.interp.view import RunView
 
-_DEEPEST = 4
 WHOLE = ""
 """The key of a state that is saved, or loaded, by itself."""
 
@@ -141,7 +141,8 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
     node, value = argument_node(call.node, argument, position), call.args.get(argument, position)
     if node is None:
         return None
-    name = _name(run, value) if value is not None else None
+    known = path_name(run, value) if value is not None else None
+    name: Hashable | None = known.key() if known is not None else None
     numbered = frozenset(
         loop.key
         for loop in run.loops
@@ -155,7 +156,12 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
             one for loop in run.loops if isinstance(loop.stmt, m.For) for one in _names(loop.stmt.target)
         }
         if all(assignments(body, one) <= 1 or one in counted for one in _names(node)):
-            name = (run.frame.file.path, body[0].start if body else 0, _words(node))
+            spelled = path_written(run, node)
+            here = (run.frame.file.path, body[0].start if body else 0)
+            if spelled is None:
+                name = (*here, _words(node))
+            else:
+                name = (*here, spelled.key()) if spelled.local else spelled.key()
     return File(repr(name), numbered, *parts_of(run, value)) if name is not None else None
 
 
@@ -167,18 +173,6 @@ def names_of(run: RunView, call: CallEvent, argument: str, position: int) -> fro
         return ends
     file = file_of(run, call, argument, position)
     return frozenset({file.name}) if file is not None else frozenset()
-
-
-def _name(run: RunView, value: v.Value, depth: int = 0) -> Hashable | None:
-    """What a file is called, as far as all of it is known."""
-    if isinstance(value, v.Lit):
-        return (str(value.value), value.option) if value.option or isinstance(value.value, str) else None
-    if not isinstance(value, v.Obj) or depth > _DEEPEST or value.args.star or value.args.dstar:
-        return None
-    if run.kb.role(value.api, "makes-text") is None or value.owner is not None or value.api == v.TEXT:
-        return None
-    parts = [_name(run, one, depth + 1) for one in value.args.values()]
-    return None if None in parts or not parts else (value.api, *parts)
 
 
 def _words(node: Any) -> Hashable:

@@ -8,7 +8,7 @@ from d9mlint.base.findings import Applicability, Confidence, Edit, Fix, Severity
 from d9mlint.checks.base import Rule
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.listening import on
-from d9mlint.interp.order_kinds import OBJECT, TEXT
+from d9mlint.interp.order_kinds import CELL, OBJECT, TEXT
 
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Key, Origin
@@ -64,25 +64,29 @@ def _report(rule: Rule, key: Key, origin: Origin) -> None:
             code,
             origin.place,
             _SETS[origin.elements],
-            _REMEDIES[origin.elements],
+            _REMEDIES.get(origin.elements, _ANY),
             subject="set",
-            severity=None if known else Severity.WARNING,
+            severity=None if known else Severity.ADVICE if origin.elements == CELL else Severity.WARNING,
             confidence=None if known else Confidence.MEDIUM,
-            remedy=(origin.elements,) if origin.elements else (),
+            remedy=(origin.elements,) if known else (),
         )
 
 
 _SETS = {
     TEXT: "iteration order of this set of strings differs between runs (hash randomization)",
     OBJECT: "iteration order of this set differs between runs: its objects are hashed by address",
+    CELL: "iteration order of this set of values of a table differs between runs if the column contains strings (hash "
+    "randomization)",
     "": "iteration order of this set differs between runs if it contains strings (hash randomization)",
 }
 _REMEDIES = {
     TEXT: "use `sorted(...)`, or `dict.fromkeys(...)` to keep the order of first appearance",
     OBJECT: "use `dict.fromkeys(...)`, which keeps the order of first appearance",
-    "": "use `dict.fromkeys(...)`, which keeps the order of first appearance, or `sorted(...)` if the elements can be "
-    "compared",
 }
+_ANY = (
+    "use `dict.fromkeys(...)`, which keeps the order of first appearance, or `sorted(...)` if the elements can be "
+    "compared"
+)
 
 
 def _sort(node: Any) -> Fix:

@@ -8,7 +8,7 @@ from typing import Any
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 
-_SAME = frozenset(
+SAME_PATH = frozenset(
     {
         "os.path.abspath",
         "os.path.realpath",
@@ -20,7 +20,9 @@ _SAME = frozenset(
         "pathlib.Path.as_posix",
     }
 )
-_JOINED = frozenset({"os.path.join", "pathlib.Path", "pathlib.Path.joinpath"})
+"""What gives the path that it is given, perhaps in other words."""
+JOINED = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath", "pathlib.Path.joinpath"})
+"""What joins the parts of a path."""
 _FOLDER = "os.path.dirname"
 _DEEPEST = 12
 ABOVE = v.Lit(os.pardir)
@@ -30,7 +32,7 @@ def path_of(value: v.Value | None, depth: int = 0) -> str | None:
     """The path that a value is, as far as it is made of the place of a file of the project and of constants."""
     if not isinstance(value, v.Obj) or value.args.star or depth > _DEEPEST:
         return None
-    if value.api in _SAME or value.api in _JOINED or value.api == _FOLDER:
+    if value.api in SAME_PATH or value.api in JOINED or value.api == _FOLDER:
         first = value.owner if value.owner is not None else value.args.get("", 0)
         if first is v.UNKNOWN:
             path = value.file.path if value.file is not None and _is_own(value.node) else None
@@ -41,7 +43,7 @@ def path_of(value: v.Value | None, depth: int = 0) -> str | None:
         if value.api == _FOLDER:
             return os.path.dirname(path)
         parts = [path]
-        for one in value.args.pos[value.owner is None :] if value.api in _JOINED else ():
+        for one in value.args.pos[value.owner is None :] if value.api in JOINED else ():
             if not isinstance(one, v.Lit) or not isinstance(one.value, str):
                 return None
             parts.append(one.value)
