@@ -11,6 +11,7 @@ from d9mlint.interp.data import (
     element,
     elements,
     has_elements,
+    is_entropy,
     is_environ,
     joined,
     position,
@@ -94,7 +95,9 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
             assign(interp, one.value if isinstance(one, m.Star) else one, found)
         return
-    known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
+    known_parts = isinstance(value, v.Items) or (
+        isinstance(value, v.Obj) and (has_elements(interp, value) or is_entropy(value))
+    )
     rest = element(interp, value) if known_parts else v.UNKNOWN
     first = _first_of(interp, value) if isinstance(value, v.Obj) and not starred else None
     for index, one in enumerate(target.elts):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import callers, graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, parts
 from d9mlint.interp.context import (
     CPU_CONTEXT,
@@ -26,6 +27,7 @@ from d9mlint.interp.data import (
     BUFFER,
     PART_OF,
     TENSOR,
+    differing,
     element,
     entropy,
     is_entropy,
@@ -1073,8 +1075,14 @@ def _call_external(
         result.start_with(tensors.of_call(interp, api, args))
         if api not in tensors.LOADING and not api.startswith("tf."):
             result.type = TENSOR
-    kinds: set[str] = {entry.kind for entry in entries}
-    derived = api.startswith(_DERIVING) and any(is_entropy(value) for value in args.values())
+    kinds: set[str] = {
+        entry.kind for entry in entries if entry.kind != "entropy" or all_hold(args, entry.when) is True
+    }
+    derived = (
+        api.startswith(_DERIVING)
+        and any(map(differing, args.values()))
+        and interp.kb.role(api, "tells-form") is None
+    )
     if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
         result.data = entropy(interp, entries)
     interp.listeners.tell(ResultEvent(event, result))
@@ -1162,7 +1170,7 @@ def _handed_back(args: v.Args, moved: Runner) -> v.Value:
 
 
 # Functions whose result carries on what their arguments know of entropy: conversions and hashes.
-_DERIVING = ("builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", "numpy.")
+_DERIVING = ("array.", "base64.", "builtins.", "math.", "hashlib.", "struct.", "zlib.", "binascii.", "numpy.")
 
 
 def callbacks(
@@ -1646,7 +1654,7 @@ def _call_member(
     kinds: set[str] = {entry.kind for entry in entries}
     if name == "update" and isinstance(owner, v.Obj) and owner.api.startswith(_DERIVING):
         # What a digest is computed from.
-        if any(is_entropy(value) for value in args.values()):
+        if any(map(differing, args.values())):
             owner.data = entropy(interp)
     if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
         is_entropy(owner) and name in _ENTROPY_METHODS
@@ -1743,6 +1751,10 @@ _ENTROPY_METHODS = frozenset(
         "decode",
         "digest",
         "hexdigest",
+        "read",
+        "astype",
+        "view",
+        "to_bytes",
     }
 )
 

@@ -130,6 +130,16 @@ def is_entropy(value: v.Value) -> bool:
     return isinstance(value, v.Obj) and isinstance(value.data, Entropy)
 
 
+def differing(value: v.Value, depth: int = 3) -> v.Obj | None:
+    """What makes a value differ from run to run, if something does: itself, or one of the elements of a sequence."""
+    if isinstance(value, v.Obj):
+        return value if isinstance(value.data, Entropy) else None
+    if not depth or not isinstance(value, (v.Items, v.AnyOf)):
+        return None
+    held = value.elts if isinstance(value, v.Items) else value.values
+    return next(filter(None, (differing(one, depth - 1) for one in held)), None)
+
+
 def entropy(interp: Interp, drawn: tuple[RngEntry, ...] = ()) -> Entropy:
     """What marks a value that is made now as one that differs from run to run; ``drawn`` are the entries of its call."""
     parents = (interp.state.level(rng).parent for entry in drawn for rng in entry.draws)
@@ -393,7 +403,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             if value.api == tensors.BATCH:
                 return value
             return tensors.make("torch.Tensor.__iter__", tensors.row(value), value.likely)
-        return _typed(interp, value)
+        return value if is_entropy(value) else _typed(interp, value)
     if isinstance(value, v.AnyOf):
         return v.join([element(interp, one) for one in value.values])
     return v.UNKNOWN

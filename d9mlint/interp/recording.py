@@ -750,6 +750,7 @@ _ROLES = {
     "colored-by": "draws in a color that it is given",
     "base-only": "is a base class that reads only attributes that it knows",
     "takes-items": "takes the items of a dataset, and nothing else of it",
+    "tells-form": "tells a number, a type or whether something holds, whatever the elements are",
     "looks-only": "looks at sizes, types or places, at no element",
     "shows-structure": "looks at the parts and sizes of a model, at none of its weights",
     "form-only": "takes an example, of which only the form counts",

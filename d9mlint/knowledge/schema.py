@@ -191,6 +191,7 @@ Role = Literal[
     "synchronizes",
     "takes-gradients",
     "takes-items",
+    "tells-form",
     "takes-mode",
     "tells-class",
     "times-kernels",

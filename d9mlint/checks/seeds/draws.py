@@ -26,7 +26,7 @@ from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, tr
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NOT_ITERATED, RESTORED, TRAINING_CONTEXT
-from d9mlint.interp.data import DIFFERS_BY, Entropy, is_entropy
+from d9mlint.interp.data import DIFFERS_BY, Entropy, differing, is_entropy
 from d9mlint.interp.events import (
     AttributeEvent,
     CallEvent,
@@ -1232,8 +1232,8 @@ def entropy_source(value: v.Value | None) -> v.Obj | None:
     itself, where nothing seeds the generator from which the worker got its seed."""
     if value is None:
         return None
-    for one in v.alternatives(value):
-        if isinstance(one, v.Obj) and is_entropy(one) and not _of_worker(one):
+    for one in map(differing, v.alternatives(value)):
+        if one is not None and not _of_worker(one):
             part = one.attrs.get(DIFFERS_BY)
             return part if isinstance(part, v.Obj) else one
     return None

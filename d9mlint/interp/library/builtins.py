@@ -21,6 +21,7 @@ from d9mlint.interp.data import (
     UNKNOWN_KEY,
     at_unknown_key,
     changed,
+    differing,
     element,
     entropy,
     happens_once,
@@ -154,7 +155,7 @@ def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     result.file = interp.frame.file
     if first is not None:
         interp.orders.hashed(interp, node, first, result)
-    if isinstance(first, v.Lit) or result.order is not None:
+    if isinstance(first, v.Lit) or result.order is not None or (first is not None and differing(first)):
         result.data = entropy(interp)
     return result
 
