@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.named_sizes import assignments_in_parts
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import children, nodes
 
@@ -100,7 +101,7 @@ def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:
 
 
 def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
-    for value, position in _assignments(interp, name):
+    for value, position in assignments_in_parts(interp, name):
         entry = _entry(interp, value, role) if position is not None and isinstance(value, m.Call) else None
         if entry is not None and position == entry.pos:
             continue
@@ -110,44 +111,6 @@ def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
             if found:
                 return found
     return ""
-
-
-def assignments(interp: RunView, name: str) -> Iterator[m.Expr]:
-    """What the running function, or the module, assigns to a name."""
-    return (value for value, _ in _assignments(interp, name))
-
-
-def _assignments(interp: RunView, name: str) -> Iterator[tuple[m.Expr, int | None]]:
-    """The same, with the place of the name among the targets that a value is divided between."""
-    frame = interp.frame
-    bodies = [frame.func.fn.body] if frame.func is not None else []
-    bodies.append(frame.file.facts.functions[0].body)
-    for body in bodies:
-        seen = False
-        for node in nodes(list(body)):
-            targets = node.targets if isinstance(node, m.Assign) else []
-            if isinstance(node, m.AnnAssign) and node.value is not None:
-                targets = [node.target]
-            for target in targets:
-                if not isinstance(target, m.Seq):
-                    if isinstance(target, m.Name) and target.id == name:
-                        seen = True
-                        yield node.value, None
-                    continue
-                each = _each(target, node.value)
-                for position, one in enumerate(target.elts):
-                    if isinstance(one, m.Name) and one.id == name:
-                        seen = True
-                        yield (each[position], None) if each else (node.value, position)
-        if seen:
-            return
-
-
-def _each(target: m.Seq, value: m.Expr) -> list[m.Expr]:
-    """What each of several targets gets where the elements are written out: ``step, start = 0, time.time()``."""
-    parts = [*target.elts, *value.elts] if isinstance(value, m.Seq) else []
-    written = not any(isinstance(one, m.Star) for one in parts) and len(parts) == 2 * len(target.elts)
-    return value.elts if isinstance(value, m.Seq) and written else []
 
 
 def default(interp: RunView, expr: m.Expr | None) -> Any:

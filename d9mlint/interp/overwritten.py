@@ -28,6 +28,7 @@ from d9mlint.interp.events import (
     OutcomeEvent,
 )
 from d9mlint.interp.listening import on, on_object_attribute
+from d9mlint.interp.named_sizes import comes_to_all, indexed
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import behind, made_at, root
 from d9mlint.ir import nodes as m
@@ -154,8 +155,8 @@ class Overwritten:
 
     @on(ItemEvent)
     def item(self, event: ItemEvent) -> None:
-        """An element is read."""
-        if isinstance(event.owner, v.Obj):
+        """An element is read, unless it is one that elements of its own are written to."""
+        if isinstance(event.owner, v.Obj) and not _is_written_in(self._interp.statement, event.node):
             self._read(event.owner)
         self._read(event.key)
 
@@ -170,8 +171,21 @@ class Overwritten:
         """``owner[key] = value``."""
         self._read(event.value)
         self._read(event.key)
-        if isinstance(event.node, m.Subscript) and _is_all(event.node.index, event.key):
-            self._lost(event.owner)
+        if isinstance(event.node, m.Subscript):
+            whole = _is_all(event.node.index, event.key)
+            lost = event.owner if whole else self._filled(event.owner, event.node)
+            if lost is not None:
+                self._lost(lost)
+
+    def _filled(self, owner: v.Value, node: m.Subscript) -> v.Value | None:
+        """What the loops around ``owner[i] = value``, or ``owner[i][j] = value``, write every element of."""
+        base, parts = indexed(node)
+        if base is None or not self._interp.loops:
+            return None
+        whole = owner if node.value is base else self._interp.eval(base)
+        drawn = self._drawn(whole)
+        filled = drawn is not None and not drawn[1] and comes_to_all(self._interp, drawn[0], base, parts)
+        return whole if filled else None
 
     @on_object_attribute("data", "weight", "bias")
     def replaced(self, event: ObjectAttributeEvent) -> None:
@@ -259,6 +273,16 @@ def _running(interp: Interp) -> m.Function | None:
     if frame.func is None:
         return None if frame.is_class else frame.file.facts.functions[0]
     return frame.func.fn
+
+
+def _is_written_in(stmt: Any, node: m.Subscript) -> bool:
+    """Whether a statement writes to elements of ``owner[i]``, as ``owner[i][j] = value`` does."""
+    target = stmt.targets[0] if isinstance(stmt, m.Assign) else None
+    while isinstance(target, m.Subscript):
+        target = target.value
+        if target is node:
+            return True
+    return False
 
 
 def _held(value: v.Items | v.Mapping | v.AnyOf) -> Sequence[v.Value]:

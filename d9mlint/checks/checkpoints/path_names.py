@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.library.own_paths import JOINED, SAME_PATH
+from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 

@@ -23,7 +23,6 @@ from d9mlint.checks.checkpoints.weights import (
     sources,
     weights_in,
 )
-from d9mlint.checks.derivation import assignments
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
@@ -32,6 +31,7 @@ from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, LoopEvent, 
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.naming import kept_layer
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site

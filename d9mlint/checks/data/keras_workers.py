@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.derivation import assignments
 from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
@@ -11,6 +10,7 @@ from d9mlint.interp.calls import owner_types
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_method
+from d9mlint.interp.named_sizes import assignments
 from d9mlint.ir import nodes as m
 
 _NAMES = {"numpy": "NumPy", "python": "Python"}

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule
-from d9mlint.checks.derivation import assignments
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.events import (
@@ -28,6 +27,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.memory import marks_values, remembered
+from d9mlint.interp.named_sizes import Size, counts, is_whole, names_of_size, size_of
 from d9mlint.interp.places import Where
 from d9mlint.interp.storage import behind, followed, root, viewed
 from d9mlint.interp.text import call_text, node_text
@@ -419,7 +419,7 @@ def _after_write(
     size = sizes[dimension] if sizes is not None and dimension < len(sizes) else None
     if selected is None:
         component = _component(node, dimension)
-        loop = next((one for one in reversed(interp.loops) if _counts(interp, one, component)), None)
+        loop = next((one for one in reversed(interp.loops) if counts(interp, one, component)), None)
         if loop is None:
             return "written"
         here = f"{_ROW}{loop.key}"
@@ -481,7 +481,7 @@ def _one_index(interp: RunView, index: v.Value, node: Any) -> tuple[int, int | s
         return None
     found: tuple[int, int | slice | None] | None = None
     for dimension, (part, value) in enumerate(zip(parts, values, strict=True)):
-        if _is_whole(part):
+        if is_whole(part):
             continue
         if found is not None:
             return None
@@ -510,11 +510,6 @@ def _is_counted(interp: RunView, node: Any) -> bool:
     return isinstance(part.upper, m.Name) and _bound(interp, part.upper) is v.UNKNOWN
 
 
-def _is_whole(part: Any) -> bool:
-    """Whether a part of an index is ``:``."""
-    return isinstance(part, m.Slice) and part.lower is part.upper is part.step is None
-
-
 def _bound(interp: RunView, node: Any) -> Any:
     """A bound of a slice: a number, None where there is none, UNKNOWN."""
     if node is None:
@@ -536,8 +531,6 @@ def _bound(interp: RunView, node: Any) -> Any:
 # --------------------------------------------------------------------- dimensions of unknown size
 
 
-Size = tuple[str, int]
-"""A size: of which variable, in which dimension; -1 for a variable that is the number itself."""
 End = tuple[bool, int]
 """A row: whether it is counted from the end, and its number."""
 
@@ -548,12 +541,12 @@ def _rows_from_ends(interp: RunView, memory: v.Obj, index: v.Value, node: Any) -
     if not isinstance(node, m.Subscript) or memory.file is not interp.frame.file:
         return None
     parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
-    whole = [_is_whole(one) for one in parts]
+    whole = [is_whole(one) for one in parts]
     if whole.count(False) != 1:
         return None
     dimension = whole.index(False)
     part = parts[dimension]
-    sizes = _names_of_size(interp, memory, node, dimension)
+    sizes = names_of_size(interp, memory, node, dimension)
     first: End | None
     last: End | None
     if isinstance(part, m.Slice):
@@ -592,7 +585,7 @@ def _counted_ends(interp: RunView, part: Any, sizes: set[Size]) -> tuple[End | N
         loop is None
         or interp.branching
         or not isinstance(part, m.Name)
-        or not _counts(interp, loop, part.id)
+        or not counts(interp, loop, part.id)
         or part.id in assigned_names(loop.stmt)
     ):
         return None, None
@@ -617,48 +610,7 @@ def _end(interp: RunView, node: Any, sizes: set[Size], default: End | None) -> E
         if inner is None or number is None:
             return None
         return inner[0], inner[1] + (number if node.op == "+" else -number)
-    return (True, 0) if _size_of(interp, node) & sizes else None
-
-
-def _names_of_size(interp: RunView, memory: v.Obj, node: m.Subscript, dimension: int) -> set[Size]:
-    """What the program may call the size of a dimension of an allocation."""
-    found: set[Size] = set()
-    if isinstance(node.value, m.Name):
-        found.add((node.value.id, dimension))
-    given = memory.node.args[0] if isinstance(memory.node, m.Call) and memory.node.args else None
-    if isinstance(given, m.Name) and memory.api.endswith("_like"):
-        found.add((given.id, dimension))
-    elif isinstance(given, m.Name) and given.id.endswith(".shape"):
-        found.add((given.id.removesuffix(".shape"), dimension))
-    elif isinstance(given, m.Seq):
-        found |= _size_of(interp, given.elts[dimension]) if dimension < len(given.elts) else set()
-    elif given is not None and not memory.api.endswith("_like"):
-        place = dimension if isinstance(memory.node, m.Call) and memory.api.startswith("torch.") else 0
-        if isinstance(memory.node, m.Call) and place < len(memory.node.args):
-            found |= _size_of(interp, memory.node.args[place])
-    return found
-
-
-def _size_of(interp: RunView, node: Any, deep: bool = True) -> set[Size]:
-    """Of what an expression is the size."""
-    if isinstance(node, m.Call) and isinstance(node.func, m.Name) and len(node.args) == 1:
-        given = node.args[0]
-        if node.func.id == "len" and isinstance(given, m.Name):
-            return {(given.id, 0)}
-        number = whole_number(given)
-        if node.func.id.endswith(".size") and number is not None:
-            return {(node.func.id.removesuffix(".size"), number)}
-    elif (
-        isinstance(node, m.Subscript) and isinstance(node.value, m.Name) and node.value.id.endswith(".shape")
-    ):
-        number = whole_number(node.index)
-        if number is not None:
-            return {(node.value.id.removesuffix(".shape"), number)}
-    elif isinstance(node, m.Name):
-        found: set[Size] = {(node.id, -1)}
-        written = list(assignments(interp, node.id)) if deep else []
-        return found | (_size_of(interp, written[0], False) if len(written) == 1 else set())
-    return set()
+    return (True, 0) if size_of(interp, node) & sizes else None
 
 
 def _component(node: Any, dimension: int) -> str:
@@ -678,20 +630,6 @@ def _counted_rows(interp: RunView, loop: Any) -> set[int] | None:
         return None
     counted = range(*bounds)
     return set(counted) if len(counted) <= _MOST_ROWS else None
-
-
-def _counts(interp: RunView, loop: Any, name: str) -> bool:
-    """Whether a loop of the running function counts in a variable of this name, one by one."""
-    stmt = loop.stmt
-    if loop.frame is not interp.frame or not isinstance(stmt, m.For) or not isinstance(stmt.iter, m.Call):
-        return False
-    called = stmt.iter.func
-    target = stmt.target
-    if isinstance(called, m.Name) and called.id == "enumerate" and isinstance(target, m.Seq) and target.elts:
-        target = target.elts[0]
-    elif not (isinstance(called, m.Name) and called.id in ("range", "trange")):
-        return False
-    return isinstance(target, m.Name) and target.id == name
 
 
 def _sizes(memory: v.Obj) -> shapes.Sizes | None:
