@@ -919,7 +919,7 @@ class Seeds(Rule):
         """The first draw that training makes matter, and the first of layers that a checkpoint may lack; without those
         over whose outcome weights are loaded."""
         weak, head = self.first.get((rng, "weak")), self.first.get((rng, "head"))
-        replaced = self._replaced(rng)
+        replaced = self._replaced(rng) if weak is not None or head is not None else None
         if not replaced:
             return weak, head
         initial = {key: self.initial[key] for key in self.initial.known() if key[0] == rng}
@@ -982,7 +982,7 @@ class Seeds(Rule):
     def _first(self, rng: str, kind: Kind) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read."""
         first = self.first.get((rng, kind))
-        lost = self._lost()
+        lost = self._lost() if first is not None else frozenset()
         if first is None or first.place.site not in lost:
             return first
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
