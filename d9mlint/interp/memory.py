@@ -256,7 +256,7 @@ def _fixed(value: object) -> bool:
         return True
     if isinstance(value, msgspec.Struct):
         return bool(value.__struct_config__.frozen)
-    return isinstance(value, Replayable)
+    return _is_replayable(value)
 
 
 def _plain(value: object) -> bool:
@@ -273,14 +273,14 @@ def _plain(value: object) -> bool:
 
 def _placed(value: object) -> bool:
     """Whether a value holds nothing but places and what is the same in any run."""
-    if isinstance(value, Replayable):
+    if _is_replayable(value):
         return True
     return all(map(_placed, value)) if isinstance(value, tuple) else _plain(value)
 
 
 def replayed(value: Any, one: Callable[[Replayable], Any]) -> Any:
     """A value as another run has it: ``one`` gives each place in it."""
-    if isinstance(value, Replayable):
+    if _is_replayable(value):
         return one(value)
     if isinstance(value, tuple) and not _plain(value):
         items = [replayed(item, one) for item in value]
@@ -294,6 +294,18 @@ class Replayable(Protocol):
 
     def replayed(self, replay: Replay) -> Any:
         """The same in another run; see ``Where.replayed``."""
+
+
+_REPLAYABLE: dict[type[Any], bool] = {}
+"""By class. A protocol is slow to ask."""
+
+
+def _is_replayable(value: object) -> bool:
+    """Whether a value is noted otherwise in another run."""
+    known = _REPLAYABLE.get(type(value))
+    if known is None:
+        known = _REPLAYABLE[type(value)] = isinstance(value, Replayable)
+    return known
 
 
 class Remembering(Protocol):
