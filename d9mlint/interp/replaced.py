@@ -30,6 +30,7 @@ from d9mlint.interp.events import (
     OperatorEvent,
     ResultEvent,
 )
+from d9mlint.interp.library.weights import LOADING_METHODS
 from d9mlint.interp.listening import on
 from d9mlint.interp.places import running
 from d9mlint.interp.rng import GENERATOR_TYPES, seed_value
@@ -102,10 +103,12 @@ class Replaced:
                 interp.state.modes[REPLACED + place] = Setting(left or True, site)
 
     def _stored(self, event: InstanceWriteEvent, place: str, site: Site) -> None:
-        """A value that is drawn is kept in an attribute: alone, or as the only thing that is done with an argument of
-        the constructor that it is given to."""
+        """A value that is drawn, or a layer, is kept in an attribute: alone, or as the only thing that is done with an
+        argument of the constructor that it is given to."""
         interp, stmt, value, owner = self._interp, self._interp.statement, event.value, event.owner
-        if not isinstance(value, v.Obj) or not self._is_drawn(value) or not self._keeps_its_attributes(owner):
+        if not isinstance(value, v.Obj) or not self._keeps_its_attributes(owner):
+            return
+        if not self._is_drawn(value) and not self._is_layer(value):
             return
         if not isinstance(stmt, m.Assign) or len(stmt.targets) > 1:
             return
@@ -141,6 +144,9 @@ class Replaced:
         function = outer.func.fn if outer.func is not None else outer.file.facts.functions[0]
         above = parents(function)
         stmt = above.get(id(owner.node))
+        if isinstance(stmt, m.Attr):
+            # Of `Model().encoder` nobody has the model.
+            return True
         target = stmt.targets[0] if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 else None
         if not isinstance(target, m.Name) or "." in target.id:
             return False
@@ -155,6 +161,9 @@ class Replaced:
     @staticmethod
     def _looks_at_form(function: m.Function, node: Any) -> bool:
         return only_form(node) or only_form(parents(function).get(id(node)))
+
+    def _is_layer(self, value: v.Obj) -> bool:
+        return any(one.kind == "init" for one in self._interp.kb.rng(value.api))
 
     def _is_drawn(self, value: v.Obj) -> bool:
         return any(one.kind == "draw" and "own" not in one.draws for one in self._interp.kb.rng(value.api))
@@ -186,6 +195,9 @@ class Replaced:
             for value in (event.owner, *event.args.pos, *event.args.kw.values()):
                 self._follow(value, 0)
         name = event.api.rpartition(".")[2]
+        if name in LOADING_METHODS and type(event.owner) is v.Inst:
+            # What stood there before is not read.
+            return
         if _is_container(event.owner) and name == "pop":
             self._taken(event.owner, event.args.get("key", 0))
         elif type(event.owner) is v.Inst or (_is_container(event.owner) and name not in _CHANGING):
