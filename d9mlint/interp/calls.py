@@ -1033,6 +1033,8 @@ def _call_external(
     contained: list[v.Value] = []
     if model is not None:
         modelled = model(interp, api, args, node)
+        if isinstance(modelled, v.Obj) and modelled.type == LOADER:
+            modelled.package = package
         if modelled is not None:
             return modelled
     elif (role := interp.kb.role(api, "wraps")) is not None:

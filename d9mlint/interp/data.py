@@ -409,6 +409,17 @@ def element(interp: Interp, value: v.Value) -> v.Value:
     return v.UNKNOWN
 
 
+def class_of_batch(interp: RunView, batch: v.Obj) -> str:
+    """The class of what a loader gives, where it is not that of tensors or of containers of them; empty otherwise."""
+    loader = batch.attrs.get(tensors.BATCH_OF)
+    if not isinstance(loader, v.Obj):
+        return ""
+    collate = loader.args.get("collate_fn", 6)
+    if isinstance(collate, v.Obj):
+        return interp.kb.result_type(f"{collate.api}.__call__")
+    return interp.kb.result_type(f"{loader.package}.@batch")
+
+
 def _typed(interp: Interp, value: v.Obj) -> v.Value:
     """What is known of the elements of a library object: texts, paths, numbers, rows of texts, chunks."""
     for source in (value.api, value.type):

@@ -127,6 +127,7 @@ Role = Literal[
     "manages-states",
     "mode-changes-nothing",
     "mode-may-change",
+    "moves-in-place",
     "model-input",
     "named-by",
     "names-configuration",

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
-from d9mlint.interp.device_names import ACCELERATORS
+from d9mlint.interp.data import class_of_batch
+from d9mlint.interp.device_names import ACCELERATORS, common
 from d9mlint.interp.devices import named, runner_of
 from d9mlint.interp.tensors import TENSOR
 
@@ -33,9 +34,20 @@ def follow(interp: Interp, module: v.Value, name: str, args: v.Args) -> None:
     """A module is moved by ``to``, ``cpu`` or ``cuda``: whoever calls it afterwards has its inputs there."""
     device = named(interp, args.get("device", 0)) if name == "to" else name
     for one in v.alternatives(module):
+        if isinstance(one, v.Obj) and one.api == v.BATCH and one.form is not None:
+            _move_batch(interp, one, name, device)
         if isinstance(one, (v.Inst, v.Obj)) and _INPUTS in one.attrs:
             if name != "to" or device or v.UNKNOWN in args.values():
                 one.attrs[_INPUTS] = v.UNKNOWN if interp.branching or not device else v.Lit(device)
+
+
+def _move_batch(interp: Interp, batch: v.Obj, name: str, device: str) -> None:
+    """A batch is moved, if it is of a class that moves its tensors in place."""
+    kind = class_of_batch(interp, batch)
+    if kind and batch.form is not None and interp.kb.role(f"{kind}.{name}", "moves-in-place") is not None:
+        batch.form = batch.form._replace(
+            device=common(batch.form.device, device) if interp.branching else device
+        )
 
 
 def moved(interp: Interp, module: v.Inst | v.Obj, args: v.Args, node: Any) -> v.Args:
