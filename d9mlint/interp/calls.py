@@ -71,6 +71,7 @@ from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
+from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
@@ -1161,6 +1162,11 @@ def callbacks(
 ) -> v.Value | None:
     """Functions handed to a library are run by it; so are the methods of objects it trains. Returns what a function
     gives that is handed to an executor."""
+    if owner is not None and args.pos and isinstance(args.pos[0], v.Ext) and args.pos[0].name == HASHING:
+        each = _each(interp, api, args, node, owner)
+        if each is not None:
+            interp.orders.decide(interp.orders.of(call(interp, args.pos[0], each, node)))
+        return None
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
     if interp.kb.role(api, "calls-at-use") is not None:
@@ -1196,8 +1202,6 @@ _CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj})
 _CALLING_BUILTINS = frozenset(
     {"map", "filter", "sorted", "min", "max", "list", "tuple", "any", "all", "sum", "next"}
 )
-_FOR_EACH = frozenset({"builtins.map", "builtins.filter"})
-"""Those that call their first argument for the elements of the others."""
 _LOOKING_ON = (
     "inspect.",
     "functools.",
@@ -1249,8 +1253,8 @@ def _callbacks(
                 _fit(interp, one, data, node)
             elif isinstance(one, v.Obj):
                 _fit_library(interp, one, data, node)
-    if api in _FOR_EACH and len(args.pos) > 1 and not args.star:
-        each = v.Args([element(interp, one) for one in args.pos[1:]])
+    each = _each(interp, api, args, node, owner)
+    if each is not None and owner is None:
         for one in v.alternatives(args.pos[0]):
             if (
                 isinstance(one, (v.Func, v.Partial, v.Inst, v.Obj))
@@ -1272,7 +1276,7 @@ def _callbacks(
                 if api in KEYED:
                     _rank(interp, api, one, args, node, owner)
                     continue
-                given = call(interp, one, v.Args(star=True, dstar=True), node)
+                given = call(interp, one, each or v.Args(star=True, dstar=True), node)
                 _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
@@ -1297,6 +1301,16 @@ def _callbacks(
                     ):
                         run_methods(interp, elt, node, without, found.entry if found is not None else None)
     return None
+
+
+def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Args | None:
+    """What a function is called with that a call runs for each element of something."""
+    name = api if owner is None else f"{owner.type}{api[1:]}" if isinstance(owner, v.Obj) else ""
+    if args.star or interp.kb.role(name, "calls-for-each") is None:
+        return None
+    if owner is None:
+        return v.Args([element(interp, one) for one in args.pos[1:]]) if len(args.pos) > 1 else None
+    return v.Args([v.Obj("builtins.str")]) if kind_of_elements(interp, owner) == TEXT else None
 
 
 def _serve(interp: Interp, given: v.Value, node: Any) -> bool:

@@ -706,6 +706,7 @@ _ROLES = {
     "initializes": "runs a method of its receiver to make its weights",
     "calls-with-model": "calls methods of its receiver with the model that it was made with",
     "freezes-weights": "gives a model whose own weights do not require grad",
+    "calls-for-each": "calls a function for each element",
     "calls-methods": "calls other methods of its receiver, one after another",
     "calls-in-training": "calls the layers of its receiver with `training=True`",
     "calls-in-inference": "calls the layers of its receiver with `training=False`",

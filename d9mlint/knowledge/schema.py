@@ -65,6 +65,7 @@ Role = Literal[
     "calls-at-use",
     "calls-in-inference",
     "calls-in-training",
+    "calls-for-each",
     "calls-methods",
     "calls-quietly",
     "calls-when-made",
