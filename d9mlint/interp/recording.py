@@ -826,6 +826,7 @@ _ROLES = {
     "saves-variables": "saves and restores the variables of a graph",
     "saves-in-training": "writes files while a model is trained that it is given to",
     "resumes-training": "goes on with training from the checkpoint that is named",
+    "queue": "makes a queue between threads or processes",
     "quiet-datasets": "is a dataset that draws nothing for an item but what its transforms draw",
     "calls-at-use": "calls the functions that it is given where it is used",
     "gives-number": "gives one number",

@@ -145,6 +145,7 @@ Role = Literal[
     "parts",
     "plain-object",
     "processor-count",
+    "queue",
     "quiet-datasets",
     "rank",
     "ranks",
