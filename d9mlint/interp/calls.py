@@ -75,6 +75,7 @@ from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
+from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
@@ -642,7 +643,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
             commands.register(decorator, value)
-            _answer_later(interp, decorator, value, node)
+            _answer_later(interp, decorator, value)
             if isinstance(decorator, v.Member):
                 _experiment(interp, decorator, value, node)
         reflection.keep(decorator, value)
@@ -655,19 +656,19 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
     return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
 
 
-def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func, node: Any) -> None:
-    """A function is registered with a server, which calls it when the program has started: only where the program itself
-    does that, not in a module that it imports."""
-    if isinstance(decorator, v.Obj) and interp.entry is interp.frame.file and not interp.importing:
-        if interp.kb.role(decorator.api, "registers") is not None:
-            interp.later(lambda: _answer(interp, handler, node))
-
-
-def _answer(interp: Interp, handler: v.Func, node: Any) -> None:
-    interp.state.alive = True
-    answer = call(interp, handler, v.Args(star=True, dstar=True), node)
-    if interp.orders.any:
-        interp.orders.decide(interp.orders.deep(answer))
+def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func) -> None:
+    """A function is registered with a server, which calls it when the program has started: where the program itself does
+    that, or serves the application of a module that it imports."""
+    if not isinstance(decorator, v.Obj | v.Member):
+        return
+    api = decorator.api if isinstance(decorator, v.Obj) else ""
+    if isinstance(decorator, v.Member) and isinstance(decorator.owner, v.Obj):
+        api = f"{decorator.owner.type}.{decorator.name}"
+    if interp.kb.role(api, "registers") is not None:
+        if interp.entry is interp.frame.file and not interp.importing:
+            interp.later(partial(commands.answer, interp, handler))
+        else:
+            commands.keep_handler(decorator.owner, handler)
 
 
 def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) -> None:
@@ -1180,6 +1181,11 @@ def callbacks(
 ) -> v.Value | None:
     """Functions handed to a library are run by it; so are the methods of objects it trains. Returns what a function
     gives that is handed to an executor."""
+    if owner is not None and args.pos and isinstance(args.pos[0], v.Ext) and args.pos[0].name == HASHING:
+        each = _each(interp, api, args, node, owner)
+        if each is not None:
+            interp.orders.decide(interp.orders.of(call(interp, args.pos[0], each, node)))
+        return None
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
     if interp.kb.role(api, "calls-at-use") is not None:
@@ -1219,8 +1225,6 @@ _CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj})
 _CALLING_BUILTINS = frozenset(
     {"map", "filter", "sorted", "min", "max", "list", "tuple", "any", "all", "sum", "next"}
 )
-_FOR_EACH = frozenset({"builtins.map", "builtins.filter"})
-"""Those that call their first argument for the elements of the others."""
 _LOOKING_ON = (
     "inspect.",
     "functools.",
@@ -1270,10 +1274,10 @@ def _callbacks(
                 _fit(interp, one, data, node)
             elif isinstance(one, v.Obj):
                 _fit_library(interp, one, data, node)
-    if api in _FOR_EACH and len(args.pos) > 1 and not args.star:
+    each = _each(interp, api, args, node, owner)
+    if each is not None and owner is None:
         if any(is_empty(interp, one) for one in args.pos[1:]):
             return None
-        each = v.Args([element(interp, one) for one in args.pos[1:]])
         for one in v.alternatives(args.pos[0]):
             if (
                 isinstance(one, (v.Func, v.Partial, v.Inst, v.Obj))
@@ -1296,12 +1300,17 @@ def _callbacks(
                     _rank(interp, api, one, args, node, owner)
                     continue
                 passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
-                given = call(interp, one, passed, node)
+                given = call(interp, one, each or passed, node)
                 _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
                 continue
+            elif isinstance(one, v.Obj) and one._attrs is not None and commands.HANDLERS in one.attrs:
+                if owner is not None:
+                    commands.include(owner, one)
+                elif not interp.importing:
+                    commands.serve(interp, one)
             elif isinstance(one, v.Inst) and interp.kb.call_is("runs-methods", api):
                 run_methods(interp, one, node, without, found.entry if found is not None else None)
             elif (
@@ -1321,6 +1330,16 @@ def _callbacks(
                     ):
                         run_methods(interp, elt, node, without, found.entry if found is not None else None)
     return None
+
+
+def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Args | None:
+    """What a function is called with that a call runs for each element of something."""
+    name = api if owner is None else f"{owner.type}{api[1:]}" if isinstance(owner, v.Obj) else ""
+    if args.star or interp.kb.role(name, "calls-for-each") is None:
+        return None
+    if owner is None:
+        return v.Args([element(interp, one) for one in args.pos[1:]]) if len(args.pos) > 1 else None
+    return v.Args([v.Obj("builtins.str")]) if kind_of_elements(interp, owner) == TEXT else None
 
 
 def _serve(interp: Interp, given: v.Value, node: Any) -> bool:

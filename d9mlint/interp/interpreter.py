@@ -1808,6 +1808,11 @@ class Interp:
             for later in pending:
                 later()
 
+    @property
+    def worker(self) -> str:
+        """What names the thread or process that runs what is running; empty for the main one of the program."""
+        return self.workers[1] if self.workers is not None else ""
+
     def workers_seed_numpy(self) -> bool:
         """Whether DataLoader workers seed NumPy's global state: from torch 1.9 on."""
         return self.targets is None or not self.targets.matches("torch", "<1.9")

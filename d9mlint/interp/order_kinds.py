@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 NUMBER, FLOAT, TEXT, OBJECT, CELL = "number", "float", "text", "object", "cell"
+HASHING = "builtins.hash"
 _NUMBER_NAMES = frozenset({"int", "float", "bool", "long", "int32", "int64", "LongTensor", "ndarray"})
 _TEXT_NAMES = frozenset({"str", "bytes", "AnyStr", "Text", "Path", "PathLike"})
 _DEPTH = 6
@@ -409,7 +410,7 @@ def _all(node: m.Expr) -> list[m.Expr]:
 def takes_key_by_address(interp: Interp, key: v.Value | None) -> bool:
     """Whether a sort key is ``id`` or ``hash``, or a lambda that returns an ``id``, also as a part of its result."""
     for one in v.alternatives(key) if key is not None else ():
-        if isinstance(one, v.Ext) and one.name in ("builtins.id", "builtins.hash"):
+        if isinstance(one, v.Ext) and one.name in ("builtins.id", HASHING):
             return True
         if isinstance(one, v.Func) and one.fn.name == "<lambda>":
             for stmt in interp.body(one):

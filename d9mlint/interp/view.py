@@ -114,6 +114,10 @@ class RunView(Protocol):
         """The statement that is running, None outside of any code."""
 
     @property
+    def worker(self) -> str:
+        """What names the thread or process that runs what is running; empty for the main one of the program."""
+
+    @property
     def places(self) -> Mapping[str, Where]:
         """The first places at which the program did something; see ``activity``."""
 

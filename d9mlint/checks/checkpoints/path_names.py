@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 _DEEPEST = 6
+_OPENED = frozenset({"builtins.open", "io.open", "pathlib.Path.open"})
+"""What gives a file, which is called as its path is."""
 
 
 class PathName(NamedTuple):
@@ -60,7 +62,7 @@ def path_name(run: RunView, value: v.Value, depth: int = 0) -> PathName | None:
         parts = value.attrs.get(v.PARTS)
         if isinstance(parts, v.Items):
             return _of_parts(run, parts.elts, "", depth)
-    if value.api in JOINED or value.api in SAME_PATH:
+    if value.api in JOINED or value.api in SAME_PATH or value.api in _OPENED:
         given = [value.owner, *value.args.pos] if value.owner is not None else value.args.pos
         found = _of_parts(run, given if value.api in JOINED else given[:1], "/", depth)
         if found is not None:
@@ -117,6 +119,8 @@ def _of_name(run: RunView, node: m.Name, depth: int) -> PathName:
     if known is not None:
         return known
     given = list(assignments(run, node.id))
+    if isinstance(value, v.Obj) and value.api in _OPENED and isinstance(value.node, m.Call):
+        given = value.node.args[:1] if value.owner is None else []
     whole = path_written(run, given[0], depth + 1) if len(given) == 1 else None
     if whole is not None:
         return whole

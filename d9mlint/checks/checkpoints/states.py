@@ -37,6 +37,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assignments as counted
 from d9mlint.ir.traversal import children, nodes
 from d9mlint.project.modules import ModuleFile
 
@@ -73,9 +74,11 @@ _SCALER = re.compile(r"scaler|(?<![a-z])amp(?![a-z])", re.IGNORECASE)
 _OF_RANKS = (
     ", the RNG states of each rank on that rank: with those of one rank, all ranks draw the same numbers"
 )
-_SAVE = "torch.save"
+_SAVE, _LOAD = "torch.save", "torch.load"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
+_MADE_BY_JAX = ("jax.", "optax.", "flax.")
+_KEY = re.compile(r"(^|[._])(prng|rng|key)(s?$|_)", re.IGNORECASE)
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
 
 
@@ -166,6 +169,12 @@ class Checkpoints(Rule):
     """What the files are called in which weights are saved, and nothing that trains."""
     written = remembered_table(str, int)
     """When the program first writes files, by what they are called."""
+    read = remembered_table(Site, tuple[Where, frozenset[str]])
+    """Where data is read that may hold states, and in which loops."""
+    of_jax = remembered(set[Site])
+    """Where what a program of JAX goes on with is written as data."""
+    split_in = remembered_table(tuple[str, str], bool)
+    """JAX keys that loops go on splitting."""
     in_ranks = remembered(bool)
     """Whether the program runs in several processes, each with its own random states."""
     began = remembered_table(str, int)
@@ -275,9 +284,36 @@ class Checkpoints(Rule):
     @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
+        role = self.run.kb.role(call.api, "saves-checkpoint")
         content = saved(self.run, call)
+        if content is not None and not is_never(self.run, call.node):
+            subject = call.api if role is not None and role.library in _JAX else _SAVE
+            self._save(call, content, Where(self.run, call.node, subject))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
+    def store(self, call: CallEvent) -> None:
+        """Data is written into a file, as ``pickle.dump`` does, which is a checkpoint where states are in it."""
+        role = self.run.kb.role(call.api, "stores-data")
+        content = call.args.get(role.arg, role.pos) if role is not None else None
         if content is None or is_never(self.run, call.node):
             return
+        if _is_state(content) or any(_holds_state(one) or _of_jax(one) for one in made_by_paths(content)):
+            self._save(call, content, Where(self.run, call.node, call.api))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-key") is not None)
+    def split(self, call: CallEvent) -> None:
+        """A loop splits the JAX key that it has split in the round before."""
+        key, stmt = argument_node(call.node, "key", 0), self.run.statement
+        if not isinstance(key, m.Name) or not isinstance(stmt, m.Assign):
+            return
+        if not any(isinstance(one, m.Name) and one.id == key.id for one in nodes(list(stmt.targets))):
+            return
+        for loop in self.run.loops:
+            # An attribute may be split by a method that the loop calls.
+            if "." in key.id or (loop.frame is self.run.frame and counted(loop.stmt.body, key.id) == 1):
+                self.split_in[key.id, loop.key] = True
+
+    def _save(self, call: CallEvent, content: v.Value, place: Where) -> None:
         sites, hidden = _owners(content)
         self.kept.update(sites)
         self.hidden.update(hidden)
@@ -285,18 +321,23 @@ class Checkpoints(Rule):
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))
-        role = self.run.kb.role(call.api, "saves-checkpoint")
-        subject = call.api if role is not None and role.library in _JAX else _SAVE
         names = names_of(self.run, call, "f", 1)
         self.names.update((self.run.here(call.node), name) for name in names)
-        counters = self._counters(Where(self.run, call.node, subject).site.path)
+        counters = self._counters(place.site.path)
         if not counters.isdisjoint(written):
             found.add("epoch")
+        if any(map(_of_jax, made)):
+            self.of_jax.add(place.site)
+        if not self._is_of_jax(place):
+            found.discard("key")
+        elif any(
+            map(self._is_key, (x for one in made if isinstance(one, v.Mapping) for x in one.items.values()))
+        ):
+            found.add("key")
         loops = frozenset(loop.key for loop in self.run.loops)
         if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
-            place = Where(self.run, call.node, subject)
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
             self._weights(call, content, found, place, loops)
             return
@@ -309,9 +350,8 @@ class Checkpoints(Rule):
                 self.named.update(names)
             elif found == {"epoch"}:
                 self.numbers.append(loops)
-            self._weights(call, content, found, Where(self.run, call.node, subject), loops)
+            self._weights(call, content, found, place, loops)
         if ("optimizer" in found or going_on) and "unknown" not in found:
-            place = Where(self.run, call.node, subject)
             loops |= going_on
             self.held.update(kind for one in made for kind in _kinds_held(one))
             self.checkpoints.append((place, found, loops, self.run.state.aside))
@@ -385,6 +425,9 @@ class Checkpoints(Rule):
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
         state = call.args.get("state_dict", 0)
         models = frozenset(models_made(call.owner)) if kind == "model" else frozenset()
+        for site in sources(state) if state is not None else ():
+            if site in self.read and all(one.site != site for one, _ in self.loads):
+                self.loads.append(self.read[site])
         if models and state is not None and not _is_state(state):
             file = next((self.files[one] for one in sources(state) if one in self.files), None)
             tests = tests_around(self.run, call.node)
@@ -406,12 +449,24 @@ class Checkpoints(Rule):
         """A checkpoint is loaded whose items are what the program goes on with."""
         self.restored_at.append(Where(self.run, call.node, call.api))
 
-    @on_call("torch.load")
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "reads-data") is not None)
+    def read_data(self, call: CallEvent) -> None:
+        """Data is read, which may be that of a checkpoint."""
+        place = Where(self.run, call.node, call.api)
+        self.read.setdefault(place.site, lambda: (place, frozenset(loop.key for loop in self.run.loops)))
+        self._loaded_from(call, place)
+        self.restored_at.append(place)
+
+    @on_call(_LOAD)
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         loops = frozenset(loop.key for loop in self.run.loops)
-        place = Where(self.run, call.node, "torch.load")
+        place = Where(self.run, call.node, _LOAD)
         self.loads.append((place, loops))
+        self._loaded_from(call, place)
+
+    def _loaded_from(self, call: CallEvent, place: Where) -> None:
+        """What the file is called in which something stands that is loaded."""
         self._tested(place, call.node)
         self.names.update((place.site, name) for name in names_of(self.run, call, "f", 0))
         file = file_of(self.run, call, "f", 0)
@@ -449,7 +504,7 @@ class Checkpoints(Rule):
                 continue
             if not open_world and not trains(self.run):
                 continue
-            if place.subject != _SAVE and not any(one.order < place.order for one in self.restored_at):
+            if self._is_of_jax(place) and not any(one.order < place.order for one in self.restored_at):
                 self.silent("DET601", place, "the program loads no checkpoint before")
                 continue
             if evaluated and self._may_be_loaded(place):
@@ -468,6 +523,9 @@ class Checkpoints(Rule):
                 f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
             lacks += rng_states([rng for rng in NAMES if rng in here and rng not in found])
+            if "key" not in found and self._is_of_jax(place):
+                split = sorted({name for name, loop in self.split_in.known() if loop in loops})
+                lacks += [f"the JAX key `{name}`" for name in split]
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
             if lacks:
@@ -503,9 +561,20 @@ class Checkpoints(Rule):
                     place,
                     f"{states} saved but never restored, so resumed training continues from a different state",
                     f"restore on load with {listed(calls)}{_OF_RANKS if self.in_ranks and rngs else ''}",
-                    subject="torch.load",
-                    remedy=() if forgotten or self.in_ranks else tuple(rngs),
+                    subject=place.subject,
+                    remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
                 )
+
+    def _is_key(self, value: v.Value) -> bool:
+        return any(
+            isinstance(one, v.Obj) and self.run.kb.role(one.api, "makes-key") is not None
+            for one in v.alternatives(value)
+        )
+
+    def _is_of_jax(self, place: Where) -> bool:
+        """Whether a checkpoint holds what a program of JAX goes on with, which is nothing that has a state."""
+        role = self.run.kb.role(place.subject, "saves-checkpoint")
+        return place.site in self.of_jax or (role is not None and role.library in _JAX)
 
     def _is_counted(self, loops: frozenset[str]) -> bool:
         """Whether the number of the epoch or step is saved in its own file beside a checkpoint."""
@@ -629,6 +698,17 @@ def _kinds_held(content: v.Value) -> set[str]:
 
 def _holds_state(content: v.Value) -> bool:
     return isinstance(content, v.Mapping) and any(map(_is_state, content.items.values()))
+
+
+def _of_jax(content: v.Value) -> bool:
+    """Whether a dictionary has something that is called an optimizer's state beside what libraries of JAX have made."""
+    items = content.items if isinstance(content, v.Mapping) else {}
+    named = any(_OPTIMIZER.search(str(key)) and not isinstance(one, v.Lit) for key, one in items.items())
+    return named and any(
+        isinstance(part, v.Obj) and part.api.startswith(_MADE_BY_JAX)
+        for one in items.values()
+        for part in v.alternatives(one)
+    )
 
 
 def _is_state(value: v.Value) -> bool:
@@ -760,6 +840,8 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         return
     if _EPOCH.search(key):
         found.add("epoch")
+    if _KEY.search(key) and not isinstance(value, v.Lit):
+        found.add("key")
     if isinstance(value, v.AnyOf):
         for one in value.values:
             _collect(one, key, found, depth + 1)

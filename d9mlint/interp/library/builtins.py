@@ -58,7 +58,7 @@ from d9mlint.interp.library.reflection import (
 from d9mlint.interp.library.rows import ROW_MODELS
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
-from d9mlint.interp.order_kinds import counted, is_text, one_of, sample
+from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
 from d9mlint.interp.tensors import LOADED_AS, READ
@@ -151,13 +151,22 @@ def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
     if isinstance(first, v.Lit) and isinstance(first.value, (int, float, bool)):
         return v.UNKNOWN
-    result = v.Obj("builtins.hash", "", args, node)
+    result = v.Obj(HASHING, "", args, node)
     result.file = interp.frame.file
     if first is not None:
         interp.orders.hashed(interp, node, first, result)
     if isinstance(first, v.Lit) or result.order is not None or (first is not None and differing(first)):
         result.data = entropy(interp)
     return result
+
+
+def _map(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``map(hash, names)``: the hash of each element."""
+    if len(args.pos) != 2 or args.star or not isinstance(args.pos[0], v.Ext) or args.pos[0].name != HASHING:
+        return None
+    found = sample(interp, args.pos[1], node.args[1] if isinstance(node, m.Call) else None)
+    one = found[0] if found else element(interp, args.pos[1])
+    return v.Items("l", [_hash(interp, HASHING, v.Args([one]), node) or v.UNKNOWN], True)
 
 
 def _sequence(kind: str) -> Model:
@@ -1066,7 +1075,8 @@ MODELS: dict[str, Model] = {
     "hydra.compose": opt.hydra_compose,
     "hydra.experimental.compose": opt.hydra_compose,
     **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},
-    "builtins.hash": _hash,
+    HASHING: _hash,
+    "builtins.map": _map,
     "builtins.len": _len,
     "builtins.list": _sequence("l"),
     "builtins.tuple": _sequence("t"),
