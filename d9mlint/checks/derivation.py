@@ -5,7 +5,7 @@ It is followed by names through the assignments of the running function and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -78,16 +78,107 @@ def _called(interp: RunView, func: v.Value, role: Role, depth: int) -> str:
     if isinstance(func, v.Member) and isinstance(func.owner, v.Obj):
         name = f"{func.owner.type}.{func.name}"
         return name if interp.kb.role(name, role) is not None else ""
-    if isinstance(func, v.Func) and len(interp.body(func)) <= 3:
-        for node in nodes(list(func.fn.body)):
-            if isinstance(node, m.Call) and isinstance(node.func, m.Name):
-                head, *rest = node.func.id.split(".")
-                value = func.env.vars.get(head) or func.mod.env.read(head)
-                if isinstance(value, v.Ext):
-                    name = interp.kb.canonical(".".join([value.name, *rest]))
-                    if interp.kb.role(name, role) is not None:
-                        return name
+    if isinstance(func, v.Func) and depth < _DEPTH:
+        return _Flow(interp, role, _names_of(interp, func), depth).follow(interp.body(func)).returned
     return ""
+
+
+def decided(interp: RunView, expr: Any, role: Role) -> str:
+    """The call of this role on which it depends what a name stands for that an ``if`` statement chooses a value for, in
+    the running function or, for an attribute of ``self``, in the constructor."""
+    func = interp.frame.func
+    if not isinstance(expr, m.Name):
+        return ""
+    first = func.fn.params[0].name if func is not None and func.fn.params else ""
+    if func is not None and func.cls is not None and first and expr.id.startswith(first + "."):
+        made = func.cls.find("__init__")
+        body = interp.body(made) if isinstance(made, v.Func) else []
+        name = made.fn.params[0].name + expr.id.removeprefix(first) if isinstance(made, v.Func) else ""
+        func = made if isinstance(made, v.Func) else None
+    else:
+        body = interp.body(func) if func is not None else interp.frame.file.facts.functions[0].body
+        name = expr.id
+    resolve = interp.eval if func is None else _names_of(interp, func)
+    return _Flow(interp, role, resolve, 0).follow(body).names.get(name, "")
+
+
+def _names_of(interp: RunView, func: v.Func) -> Callable[[m.Expr], v.Value]:
+    """What names stand for in the body of a function that does not run."""
+
+    def resolve(node: m.Expr) -> v.Value:
+        if not isinstance(node, m.Name):
+            return v.UNKNOWN
+        head, *rest = node.id.split(".")
+        value = func.env.vars.get(head) or func.mod.env.read(head) or v.UNKNOWN
+        return v.Ext(".".join([value.name, *rest])) if rest and isinstance(value, v.Ext) else value
+
+    return resolve
+
+
+class _Flow:
+    """Which names of a body, and whether what it returns, depend on what calls of a role give: they are computed from it,
+    or an ``if`` statement that asks for it chooses them."""
+
+    def __init__(self, interp: RunView, role: Role, resolve: Callable[[m.Expr], v.Value], depth: int) -> None:
+        self.interp, self.role, self.resolve, self.depth = interp, role, resolve, depth
+        self.names: dict[str, str] = {}
+        self.returned = ""
+
+    def follow(self, body: Iterable[m.Stmt], chosen: str = "") -> _Flow:
+        """Go through statements, which run where what ``chosen`` gives lets them."""
+        for stmt in body:
+            self._statement(stmt, chosen)
+        return self
+
+    def _statement(self, stmt: Any, chosen: str) -> None:
+        if isinstance(stmt, m.Return):
+            self.returned = self.returned or self._source(stmt.value) or chosen
+        elif isinstance(stmt, m.Assign):
+            for target in stmt.targets:
+                self._assign(target, stmt.value, chosen)
+        elif isinstance(stmt, (m.AnnAssign, m.AugAssign)):
+            self._assign(stmt.target, stmt.value, chosen)
+        elif isinstance(stmt, (m.If, m.While)):
+            inside = self._source(stmt.test) or chosen
+            self.follow([*stmt.body, *stmt.orelse], inside)
+        else:
+            self.follow((one for one in children(stmt) if not isinstance(one, m.Call)), chosen)
+
+    def _assign(self, target: m.Expr, value: m.Expr | None, chosen: str) -> None:
+        source = self._source(value) or chosen
+        elts = target.elts if isinstance(target, m.Seq) else [target]
+        asked = self._entry(value)
+        for position, one in enumerate(elts):
+            if isinstance(one, m.Name) and source:
+                known = isinstance(target, m.Seq) and asked is not None and position == asked.pos
+                self.names.setdefault(one.id, "" if known else source)
+
+    def _source(self, expr: Any) -> str:
+        stack: list[Any] = [] if expr is None else [expr]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, m.Name):
+                head, _, rest = node.id.partition(".")
+                found = self.names.get(node.id) or self.names.get(head, "")
+                entry = self.interp.kb.role(found, self.role) if found else None
+                if entry is not None and not (rest and rest == entry.arg):
+                    return found
+            elif isinstance(node, m.Call):
+                found = _called(self.interp, self.resolve(node.func), self.role, self.depth + 1)
+                if found:
+                    return found
+            elif isinstance(node, (m.Attr, m.Subscript)) and (entry := self._entry(node.value)) is not None:
+                part = node.name if isinstance(node, m.Attr) else node.index
+                if part == entry.arg if isinstance(part, str) else _is_number(part, entry.pos):
+                    continue
+            stack.extend(children(node))
+        return ""
+
+    def _entry(self, node: Any) -> RoleEntry | None:
+        func = self.resolve(node.func) if isinstance(node, m.Call) else None
+        if not isinstance(func, v.Ext):
+            return None
+        return self.interp.kb.role(self.interp.kb.canonical(func.name), self.role)
 
 
 def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:

@@ -284,6 +284,7 @@ _TESTS = {
     "greater_than": "is greater than",
     "stem": "is, or is a path to,",
     "mentions": "is, or is made with,",
+    "contains": "has the text",
     "length": "has the length",
     "has": "has the method",
     "made_by": "is made by",

@@ -170,6 +170,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if test.mentions is not None:
         words = (word.strip() for one in _components(literal) for word in str(one).split(","))
         return any(word.rpartition(".")[2] == test.mentions for word in words)
+    if test.contains is not None:
+        return any(isinstance(one, str) and test.contains in one for one in _components(literal))
     if test.all_equal is not msgspec.UNSET:
         return all(equal(one, test.all_equal) for one in _components(literal))
     if test.less_than is not None:

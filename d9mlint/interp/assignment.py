@@ -15,6 +15,7 @@ from d9mlint.interp.data import (
     is_environ,
     joined,
     position,
+    rest_of,
     set_item,
     takes_away,
 )
@@ -95,11 +96,13 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             found = v.join([*(row[index] for row in rows), *([v.UNKNOWN] if others else [])])
             assign(interp, one.value if isinstance(one, m.Star) else one, found)
         return
-    known_parts = isinstance(value, v.Items) or (
-        isinstance(value, v.Obj) and (has_elements(interp, value) or is_entropy(value))
-    )
+    known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
     rest = element(interp, value) if known_parts else v.UNKNOWN
     first = _first_of(interp, value) if isinstance(value, v.Obj) and not starred else None
+    if isinstance(value, v.Obj) and is_entropy(value) and not starred:
+        for index, one in enumerate(target.elts):
+            assign(interp, one, rest_of(interp, value, index))
+        return
     for index, one in enumerate(target.elts):
         assign(interp, one, rest if index or first is None else first)
 

@@ -27,6 +27,7 @@ from d9mlint.interp.data import (
     BUFFER,
     PART_OF,
     TENSOR,
+    derive,
     differing,
     element,
     entropy,
@@ -1081,13 +1082,12 @@ def _call_external(
     kinds: set[str] = {
         entry.kind for entry in entries if entry.kind != "entropy" or all_hold(args, entry.when) is True
     }
-    derived = (
-        api.startswith(_DERIVING)
-        and any(map(differing, args.values()))
-        and interp.kb.role(api, "tells-form") is None
-    )
-    if derived or rng.entropy_result(kinds, unseeded and "draw" in kinds):
+    source = next(filter(None, map(differing, args.values())), None) if api.startswith(_DERIVING) else None
+    if source is not None and interp.kb.role(api, "tells-form") is not None:
+        source = None
+    if source is not None or rng.entropy_result(kinds, unseeded and "draw" in kinds):
         result.data = entropy(interp, entries)
+        derive(result, source)
     interp.listeners.tell(ResultEvent(event, result))
     return result
 
@@ -1677,10 +1677,10 @@ def _call_member(
         # What a digest is computed from.
         if any(map(differing, args.values())):
             owner.data = entropy(interp)
-    if rng.entropy_result(kinds, unseeded and "draw" in kinds) or (
-        is_entropy(owner) and name in _ENTROPY_METHODS
-    ):
+    source = differing(owner) if isinstance(owner, v.Obj) else None
+    if source is not None or rng.entropy_result(kinds, unseeded and "draw" in kinds):
         result_obj.data = entropy(interp, entries)
+        derive(result_obj, source)
     interp.listeners.tell(ResultEvent(event, result_obj))
     return result_obj
 
@@ -1753,29 +1753,6 @@ _CERTAIN_METHODS = frozenset(
         "argsort",
         "unsqueeze",
         "requires_grad_",
-    }
-)
-
-_ENTROPY_METHODS = frozenset(
-    {
-        "timestamp",
-        "item",
-        "total_seconds",
-        "strftime",
-        "tolist",
-        "hex",
-        "__hash__",
-        "isoformat",
-        "int",
-        "microsecond",
-        "encode",
-        "decode",
-        "digest",
-        "hexdigest",
-        "read",
-        "astype",
-        "view",
-        "to_bytes",
     }
 )
 

@@ -46,6 +46,8 @@ ENTROPY_FIELDS = frozenset(
 
 DIFFERS_BY = "@differs by"
 """Attribute of a text that is put together: the part of it that differs from run to run."""
+DERIVED_FROM = "@derived from"
+"""Attribute of what is computed from something that differs from run to run: what gave that."""
 TENSOR = tensors.TENSOR
 PATH = "pathlib.Path"
 BUFFER = "torch.nn.Module.register_buffer"
@@ -138,6 +140,25 @@ def differing(value: v.Value, depth: int = 3) -> v.Obj | None:
         return None
     held = value.elts if isinstance(value, v.Items) else value.values
     return next(filter(None, (differing(one, depth - 1) for one in held)), None)
+
+
+def derive(value: v.Obj, source: v.Obj | None) -> None:
+    """Note what a value that differs from run to run was computed from."""
+    if source is not None:
+        value.attrs[DERIVED_FROM] = origin(source)
+
+
+def origin(value: v.Obj) -> v.Obj:
+    """What gave first what a value that differs from run to run was computed from: the value itself, or another one."""
+    source = value.attrs.get(DERIVED_FROM) or value.attrs.get(DIFFERS_BY)
+    return origin(source) if isinstance(source, v.Obj) and source is not value else value
+
+
+def rest_of(interp: Interp, value: v.Obj, part: str | int | None) -> v.Value:
+    """An item or attribute of something that differs from run to run: it does too, unless it is all memory there is."""
+    asked = interp.kb.role(value.api, "free-memory")
+    known = asked is not None and part is not None and part in (asked.arg, asked.pos)
+    return v.UNKNOWN if known else value
 
 
 def entropy(interp: Interp, drawn: tuple[RngEntry, ...] = ()) -> Entropy:
@@ -590,7 +611,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return held[index.value]
             return any_part(value)
         if is_entropy(value):
-            return value
+            place = index.value if isinstance(index, v.Lit) else None
+            return rest_of(interp, value, place if isinstance(place, (int, str)) else None)
         column = isinstance(index, v.Lit) and isinstance(index.value, str)
         if column or not isinstance(index, v.Lit):
             found = _selected(interp, value.type, "column" if column else "rows")

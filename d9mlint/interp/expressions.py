@@ -29,6 +29,7 @@ from d9mlint.interp.data import (
     is_graph_tensor,
     own_code,
     part_of,
+    rest_of,
     subscript,
 )
 from d9mlint.interp.emptiness import is_empty
@@ -91,8 +92,10 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return v.Mapping(value.attrs)
         if value.type == TENSOR:
             return _tensor_attribute(interp, value, name)
-        if name in ENTROPY_FIELDS and is_entropy(value):
-            return value
+        if is_entropy(value) and (
+            name in ENTROPY_FIELDS or interp.kb.role(value.api, "free-memory") is not None
+        ):
+            return rest_of(interp, value, name)
         if value.type == PATH and name in ("parent", "parents"):
             known = name == "parent" and own_paths.path_of(value) is not None
             return own_paths.above(value, 1) if known else value

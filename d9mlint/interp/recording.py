@@ -861,6 +861,7 @@ _ROLES = {
     "ordered-by-epoch": "shuffles by the epoch that is set",
     "out-of-memory": "is raised when memory is used up",
     "processor-count": "asks how many processors or devices there are",
+    "batch-size": "takes so many examples for each step",
     "machine-sized": "divides work by a number",
     "starts-ranks": "lets the program run in several processes",
     "rank": "asks how many processes there are, or which of them this is",

@@ -122,6 +122,7 @@ Role = Literal[
     "loads-checkpoint",
     "loads-weights",
     "looks-only",
+    "batch-size",
     "machine-sized",
     "makes-key",
     "makes-text",
@@ -284,7 +285,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
     ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
-    separate from others; ``length``: of a
+    separate from others; ``contains``: a text, or a sequence with one, that has this part; ``length``: of a
     sequence; ``has``: it is an object with a method of this name; ``made_by``: it is what a call of one of these names
     gives, the last part of dotted ones, or an object of a class that is derived from one;
     ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
@@ -314,6 +315,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     greater_than: Other | None = None
     stem: str | None = None
     mentions: str | None = None
+    contains: str | None = None
     length: int | list[int] | None = None
     has: str | None = None
     made_by: list[str] | None = None

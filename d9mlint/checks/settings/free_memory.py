@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.derivation import derives
+from d9mlint.checks.derivation import decided, derives
 from d9mlint.interp import values as v
+from d9mlint.interp.data import differing, origin
 from d9mlint.interp.events import CallEvent, DecoratorEvent, HandlerEvent, Loop, LoopEvent
-from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.listening import on, on_call_if
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import alike, nodes, tries
@@ -41,10 +41,18 @@ class FreeMemory(Rule):
         """What is done when something is raised."""
         _tries_again(self, event)
 
-    @on_call(LOADER)
-    def loader(self, call: CallEvent) -> None:
-        """A loader is made."""
-        source = derives(self.run, argument_node(call.node, "batch_size", 1), "free-memory")
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "batch-size") is not None)
+    def sized(self, call: CallEvent) -> None:
+        """A call takes the number of examples of each step."""
+        entry = self.run.kb.role(call.api, "batch-size")
+        if entry is None:
+            return
+        number = argument_node(call.node, entry.arg, entry.pos)
+        source = (
+            self._memory(call.args.get(entry.arg, entry.pos))
+            or derives(self.run, number, "free-memory")
+            or decided(self.run, number, "free-memory")
+        )
         if source:
             self.report(
                 "DET315",
@@ -53,6 +61,17 @@ class FreeMemory(Rule):
                 _FIXED,
                 subject=call.api,
             )
+
+    def _memory(self, size: v.Value | None) -> str:
+        """What asked for the free memory from which a number was computed; empty for any other number."""
+        found = differing(size) if size is not None else None
+        if found is None:
+            return ""
+        source = origin(found).api
+        asks = any(
+            self.run.kb.role(name, "free-memory") is not None for name in (source, f"entropy:{source}")
+        )
+        return source if asks else ""
 
     @on(DecoratorEvent)
     def decorator(self, event: DecoratorEvent) -> None:
