@@ -1533,7 +1533,7 @@ class Interp:
                 )
                 for alias in stmt.names:
                     if alias.name == "*":
-                        self.frame.mod.env.stars.append(self._absolute_name(stmt))
+                        self.frame.mod.env.stars += (self._absolute_name(stmt),)
                     else:
                         self.bind(alias.asname or alias.name, v.UNKNOWN)
                 return
@@ -1547,7 +1547,7 @@ class Interp:
             self.external_import(stmt.module, stmt)
             for alias in stmt.names:
                 if alias.name == "*":
-                    self.frame.mod.env.stars.append(stmt.module)
+                    self.frame.mod.env.stars += (stmt.module,)
                 else:
                     self.bind(alias.asname or alias.name, v.Ext(f"{stmt.module}.{alias.name}"))
             return
@@ -1705,10 +1705,10 @@ class Interp:
             for name in _public(mod):
                 if name not in self.frame.mod.env.vars:
                     self.bind(name, mod.env.vars[name])
-        self.frame.mod.env.stars.extend(mod.env.stars)
+        self.frame.mod.env.stars += mod.env.stars
         if mod.file is not None and mod.file.facts.problem is not None:
             # It could not be parsed: it may have any names.
-            self.frame.mod.env.stars.append(mod.name)
+            self.frame.mod.env.stars += (mod.name,)
 
     def external_import(self, name: str, stmt: Any) -> None:
         """Note the first import of a library."""
