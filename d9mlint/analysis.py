@@ -18,7 +18,7 @@ from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir import bodies
 from d9mlint.ir.codec import unpack
-from d9mlint.ir.limits import collector_seldom, frames
+from d9mlint.ir.limits import collect_young, collector_seldom, frames
 from d9mlint.ir.nodes import FRAMES
 from d9mlint.knowledge.loader import Compiled
 from d9mlint.knowledge.plugins import find_plugins, plugins_digest
@@ -137,6 +137,7 @@ class AnalysisJob:
         else:
             report = analyzer.run_unreached_at((task.place, task.reached))
         bodies.let_go(self._remembered)
+        collect_young()
         return report, time.process_time() - began
 
     def _remembered(self) -> set[int]:

@@ -79,6 +79,7 @@ from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
 from d9mlint.interp.state import effect, join_states
+from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
@@ -387,7 +388,7 @@ def call_function(
         args = _widened(args, (str, bytes, int, float))
         interp.cut("a function is called in too many different circumstances", node)
     interp.visited.add(name)
-    outer_trail, interp.trail = interp.trail, [name]
+    outer_trail, interp.trail = interp.trail, [FUNCTIONS.number(name)]
     outer_trail.append(interp.trail)
     steps_before = interp.steps
     interp.steps += CALL_STEPS

@@ -56,6 +56,9 @@ MAX_YIELDS = 16
 
 
 def _name(interp: Interp, node: m.Name) -> v.Value:
+    if "." not in node.id:
+        value = interp.lookup(node.id)
+        return v.UNKNOWN if value is None else value
     parts = parts_of(node.id)
     value = interp.lookup(parts[0])
     if value is None:

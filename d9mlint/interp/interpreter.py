@@ -70,7 +70,7 @@ from d9mlint.interp.replaced import kept_places, replaced_places, stored_places,
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import forget, gone_on_with, is_switch, unless_option
-from d9mlint.interp.trail import Trail, functions
+from d9mlint.interp.trail import FUNCTIONS, Trail, every_function, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -337,7 +337,7 @@ class Interp:
             # What an import does must not depend on how deep in the program it stands.
             self.frame.depth = 0
         self.visited.add((file.path, 0))
-        self.trail.append((file.path, 0))
+        self.trail.append(FUNCTIONS.number((file.path, 0)))
         alive = self.state.alive
         if file.facts.problem is None:
             self.block(file.facts.functions[0].body)
@@ -603,7 +603,7 @@ class Interp:
 
     def body(self, func: v.Func) -> list[m.Stmt]:
         """The statements of a function that are looked at without running them."""
-        self.trail.append(func.key)
+        self.trail.append(FUNCTIONS.number(func.key))
         return func.fn.body
 
     def reads_variable(self, file: ModuleFile, name: str) -> bool:
@@ -687,7 +687,7 @@ class Interp:
 
     def whole(self, file: ModuleFile) -> m.FileFacts:
         """All code of a file, looked at without running it."""
-        self.trail += [(file.path, index) for index in range(file.facts.count)]
+        self.trail.append(every_function(file.path, file.facts.count))
         return file.facts
 
     def is_unparsed(self, node: Any) -> bool:
@@ -1560,7 +1560,7 @@ class Interp:
                 )
                 for alias in stmt.names:
                     if alias.name == "*":
-                        self.frame.mod.env.stars.append(self._absolute_name(stmt))
+                        self.frame.mod.env.stars += (self._absolute_name(stmt),)
                     else:
                         self.bind(alias.asname or alias.name, v.UNKNOWN)
                 return
@@ -1574,7 +1574,7 @@ class Interp:
             self.external_import(stmt.module, stmt)
             for alias in stmt.names:
                 if alias.name == "*":
-                    self.frame.mod.env.stars.append(stmt.module)
+                    self.frame.mod.env.stars += (stmt.module,)
                 else:
                     self.bind(alias.asname or alias.name, v.Ext(f"{stmt.module}.{alias.name}"))
             return
@@ -1662,7 +1662,7 @@ class Interp:
             return None
         others = [one for one in self.modules.named(name) if one is not found.file]
         # An edit of these files may change the answer.
-        self.trail += [(one.path, 0) for one in (found.file, *others)]
+        self.trail += [FUNCTIONS.number((one.path, 0)) for one in (found.file, *others)]
         meant = [one for one in others if one.defines(names)]
         if len(meant) != 1:
             return None
@@ -1683,7 +1683,7 @@ class Interp:
         if found is None or found.file is None or found.file is self.frame.file:
             return None
         # An edit of that file may change the answer.
-        self.trail.append((found.file.path, 0))
+        self.trail.append(FUNCTIONS.number((found.file.path, 0)))
         named = found.file.defines([alias.name for alias in stmt.names])
         return self.import_found(found, name) if named else None
 
@@ -1732,10 +1732,10 @@ class Interp:
             for name in _public(mod):
                 if name not in self.frame.mod.env.vars:
                     self.bind(name, mod.env.vars[name])
-        self.frame.mod.env.stars.extend(mod.env.stars)
+        self.frame.mod.env.stars += mod.env.stars
         if mod.file is not None and mod.file.facts.problem is not None:
             # It could not be parsed: it may have any names.
-            self.frame.mod.env.stars.append(mod.name)
+            self.frame.mod.env.stars += (mod.name,)
 
     def external_import(self, name: str, stmt: Any) -> None:
         """Note the first import of a library."""

@@ -30,7 +30,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
 from d9mlint.interp.state import Setting, Site
-from d9mlint.interp.storage import behind, made_at, root
+from d9mlint.interp.storage import behind, followed, made_at, root
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -214,9 +214,13 @@ class Overwritten:
     def _drawn(self, value: v.Value) -> tuple[v.Obj, str] | None:
         """The random value whose memory a value uses, or the layer, with the name of the parameter, that it is of; None
         for anything else."""
-        if not isinstance(value, (v.Obj, v.Member)):
+        if isinstance(value, v.Obj):
+            if not self._draws(value) and not followed(self._interp, value):
+                # It uses no memory but its own.
+                return None
+        elif not isinstance(value, v.Member):
             return None
-        if isinstance(value, v.Member):
+        else:
             inner: v.Value | None = value
             while isinstance(inner, v.Member) and behind(inner) is not None:
                 inner = behind(inner)

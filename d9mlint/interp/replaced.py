@@ -335,31 +335,37 @@ class Replaced:
     def _given(self, value: v.Value, depth: int, inherited: bool = False) -> None:
         """A library gets a value, or an ``inherited`` method of it is called, which reads no number or array that the
         class keeps, other than in its layers."""
-        inner = _parts(value)
-        if inner is None:
-            if not inherited or not isinstance(value, v.Obj) or not self._is_drawn(value):
+        if type(value) is v.Obj and value.api not in CONTAINERS:
+            if not inherited or not self._is_drawn(value):
                 self._loaded(value)
-        elif depth < _MOST_NESTED:
+            return
+        inner = _parts(value)
+        if inner is not None and depth < _MOST_NESTED:
             for one in inner:
-                self._given(one, depth + 1, inherited)
+                # Most of what is held is plain.
+                if type(one) not in _PLAIN:
+                    self._given(one, depth + 1, inherited)
 
-    def _loaded(self, value: v.Value) -> None:
+    def _loaded(self, value: v.Obj) -> None:
+        if self._random.get(value.api) is False:
+            return
         found = self._place(value)
         if found is not None:
             self._interp.state.flags.setdefault(_LOADED + found[0], found[1])
 
     def _place(self, value: v.Value | None) -> tuple[str, Site] | None:
         """Where something random was made, as text and as a place; None for anything else."""
-        site = made_at(value) if isinstance(value, v.Obj) else None
-        if site is None:
+        if not isinstance(value, v.Obj):
             return None
-        assert isinstance(value, v.Obj)
         known = self._random.get(value.api)
         if known is None:
             entries = self._interp.kb.rng(value.api)
             known = any(one.kind in _MAKING and one.at == "call" and not one.in_place for one in entries)
             self._random[value.api] = known
-        return (f"{site.path}:{site.start}", site) if known and not self._is_seeded(value) else None
+        site = made_at(value) if known else None
+        if site is None or self._is_seeded(value):
+            return None
+        return f"{site.path}:{site.start}", site
 
     def _is_seeded(self, value: v.Obj) -> bool:
         """Whether a generator was made with a seed: another call of the same place may have made one without."""

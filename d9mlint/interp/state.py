@@ -219,9 +219,11 @@ class State:
         kind, name, all_such = asked
         if kind == ASIDE:
             return self._aside
-        held = self.table(kind).held
+        held = self.table(kind)._held
         if not all_such:
-            return _plain(kind, held.get(name))
+            # Most of what is asked for is not there.
+            known = held.get(name)
+            return None if known is None else _plain(kind, known)
         return {one: _plain(kind, known) for one, known in held.items() if one.startswith(name)}
 
 

@@ -1,7 +1,7 @@
 """Whose code a run has read: every function that it ran, also where it took over what an earlier call or import did.
 
-A trail lists what was run below a call, in order: functions, trails of calls (which are shared where an outcome is
-taken over), and the functions of imports.
+A trail lists what was run below a call, in order: functions by their numbers, trails of calls (which are shared where an
+outcome is taken over), and the functions of imports and of files that were looked at as a whole.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from d9mlint.interp.numbering import Numbering
+from d9mlint.interp.numbering import Numbering, numbers
 
 FunctionKey = tuple[str, int]
 """A function by the path of its file and its place among the functions of the file."""
@@ -34,6 +34,18 @@ class Functions:
         return map(FUNCTIONS.elements.__getitem__, self.numbers)
 
 
+_EVERY: dict[tuple[str, int], array[int]] = {}
+
+
+def every_function(path: str, count: int) -> array[int]:
+    """All functions of a file that has so many. The same object each time: whoever looks at a file as a whole does so
+    again and again."""
+    found = _EVERY.get((path, count))
+    if found is None:
+        found = _EVERY[path, count] = numbers(FUNCTIONS.number((path, index)) for index in range(count))
+    return found
+
+
 class Shared(Protocol):
     """An import that many runs take over as it is, with those that it took over itself."""
 
@@ -49,17 +61,16 @@ def functions(trail: Trail, shared: list[Shared] | None = None) -> Functions:
     found: set[int] = set()
     seen = {id(trail)}
     stack: list[Any] = [trail]
-    number = FUNCTIONS.number
     while stack:
         for part in stack.pop():
-            if type(part) is tuple:
-                found.add(number(part))
-            elif type(part) is array:
-                found.update(part)
+            if type(part) is int:
+                found.add(part)
             elif id(part) not in seen:
                 seen.add(id(part))
                 if type(part) is list:
                     stack.append(part)
+                elif type(part) is array:
+                    found.update(part)
                 elif shared is not None:
                     shared.append(part)
                 else:

@@ -207,7 +207,7 @@ class Env(Tracked):
         self.parent = parent
         self.globals_: frozenset[str] | None = None
         self.outer_: frozenset[str] | None = None
-        self.stars: list[str] = []
+        self.stars: tuple[str, ...] = ()
 
     def read(self, name: str) -> Value | None:
         """A variable, None if there is none of this name."""
@@ -519,6 +519,11 @@ FIXED = frozenset({Ext, Func, Cls, Mod})
 """Values of names that are hardly ever replaced."""
 
 
+_NO_POSITIONAL: list[Value] = []
+_NO_KEYWORDS: dict[str, Value] = {}
+"""Arguments do not change: those of all calls that have none are the same objects."""
+
+
 class Args:
     """Arguments of a call: positional, keyword, and whether unknown ``*`` or ``**`` ones follow."""
 
@@ -531,8 +536,8 @@ class Args:
         star: bool = False,
         dstar: bool = False,
     ) -> None:
-        self.pos = pos or []
-        self.kw = kw or {}
+        self.pos = pos or _NO_POSITIONAL
+        self.kw = kw or _NO_KEYWORDS
         self.star = star
         self.dstar = dstar
 

@@ -442,7 +442,8 @@ class Knowledge:
 
     def role(self, dotted: str, role: Role) -> RoleEntry | None:
         """The entry that gives a function or method this role, if one does."""
-        return self.by_role(dotted).get(role)
+        found = self._by_role.get(dotted)
+        return (self.by_role(dotted) if found is None else found).get(role)
 
     def by_role(self, dotted: str) -> dict[Role, RoleEntry]:
         """The roles that calls of a function or method play, each with the first entry that gives it."""

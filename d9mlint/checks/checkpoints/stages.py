@@ -11,6 +11,7 @@ from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.endings import leaves
 from d9mlint.ir.scopes import assignments
 from d9mlint.ir.traversal import nodes
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
+_tests: dict[tuple[int, int], tuple[list[m.Stmt], tuple[tuple[m.Expr, bool], ...]]] = memo()
 _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 
 
@@ -51,7 +53,7 @@ def tests_around(run: RunView, node: Any) -> frozenset[Test]:
     offset = node.start
     while frame is not None:
         body = _body(frame)
-        for test, outcome in _holding(body, offset):
+        for test, outcome in _tests_of(body, offset):
             found.update(_asked(frame, body, test, outcome))
         offset = frame.call_site.start if frame.call_site is not None else 0
         frame = frame.caller if frame.call_site is not None else None
@@ -60,6 +62,14 @@ def tests_around(run: RunView, node: Any) -> frozenset[Test]:
 
 def _body(frame: Frame) -> list[m.Stmt]:
     return frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
+
+
+def _tests_of(body: list[m.Stmt], offset: int) -> tuple[tuple[m.Expr, bool], ...]:
+    """As ``_holding``; memoised while the body lives."""
+    known = _tests.get((id(body), offset))
+    if known is None or known[0] is not body:
+        known = _tests[id(body), offset] = (body, tuple(_holding(body, offset)))
+    return known[1]
 
 
 def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[tuple[m.Expr, bool]]:
