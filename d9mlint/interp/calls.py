@@ -19,6 +19,7 @@ from d9mlint.interp.context import (
     GRADIENT_MODES,
     HANDED,
     OTHER_DEVICE,
+    PARSED,
     QUIET,
     RESTORED,
     TRAINING_CONTEXT,
@@ -763,7 +764,7 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     if init is not None:
         call(interp, bind_method(interp, init, inst, cls, node), args, node)
     elif cls.fields and not cls.external_bases():
-        _dataclass_fields(interp, inst, args)
+        _dataclass_fields(interp, inst, args, PARSED in interp.contexts)
     else:
         if cls.fields:
             _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
@@ -1658,10 +1659,6 @@ def _call_member(
         result_obj.start_with(tensors.of_method(interp, v.UNKNOWN, name, args))
     elif name in ("parameters", "named_parameters"):
         result_obj.attrs[tensors.MODULE_OF] = owner
-    elif name == "requires_grad_":
-        wanted = args.get("requires_grad", 0) or v.TRUE
-        tensors.freeze(interp, owner, wanted)
-        tensors.require(owner, wanted)
     if isinstance(owner, v.Obj) and owner.type == TENSOR and result_obj.type == event.api:
         result_obj.type = TENSOR
         result_obj.likely = owner.likely

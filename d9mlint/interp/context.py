@@ -34,6 +34,8 @@ RESTORED = "@restored"
 """Active while an instance is made into which the weights of a checkpoint are loaded, as far as that has them."""
 NOT_ITERATED = "@not-iterated"
 """Active while what a loader would draw is looked at that the program was not seen to iterate."""
+PARSED = "@parsed"
+"""Active while an instance is made whose fields the command line or a file may give."""
 FROZEN = "frozen"
 """Active in a module whose parameters do not require grad."""
 

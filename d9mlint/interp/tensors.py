@@ -17,6 +17,7 @@ from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, QUIET, w
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.device_names import together as used_together
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, named, selects
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.shapes import NOTHING, Form, form
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ PART = f"{TENSOR}.__getitem__"
 MODULE_OF = "@module"
 """Attribute of a parameter or of an iterator over parameters: the module that it belongs to."""
 FROZEN_MODULE = "@frozen"
+"""Attribute of a module: whether its parameters do not require grad."""
+FROZEN_AT = "@frozen at"
+"""When that was said."""
 FROZEN_PART = "@frozen part"
 """Whether parameters of a part of a library's module were made not to require grad."""
-"""Attribute of a module: whether its parameters do not require grad."""
 _LIBRARIES = ("torch.", "torchvision.", "segmentation_models_pytorch.", "safetensors.torch.", "torchaudio.")
 
 
@@ -220,7 +223,9 @@ def of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
     if entry is None:
         # Transforms have no weights: what they give requires grad where what they are given does.
         is_transform = module.api.startswith("torchvision.transforms.")
-        grad = None if not is_transform else False if _from_images(module) else _gradient(args.values())
+        # So do models whose weights are frozen.
+        passes_on = is_transform or _frozen(interp, module) is True
+        grad = None if not passes_on else False if _from_images(module) else _gradient(args.values())
         return Form(device=device(args.values()), grad=_recorded(interp, grad))
     if entry.sizes == "flat-module":
         args = v.Args(args.pos[:1], {"start_dim": module.args.get("start_dim", 0) or v.Lit(1)})
@@ -575,7 +580,9 @@ def _frozen(interp: Interp, module: v.Obj | None) -> bool | None:
     if FROZEN in interp.contexts:
         return True
     held = module.attrs.get(FROZEN_MODULE) if module is not None else None
-    return False if held is None else v.truth(held)
+    if held is None or module is None:
+        return False
+    return frozen(module) or (None if v.truth(held) is not False else False)
 
 
 def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
@@ -585,8 +592,12 @@ def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
     for one in v.alternatives(module):
         if isinstance(one, (v.Inst, v.Obj)):
             one.attrs[FROZEN_MODULE] = frozen
-        elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj) and known is not True:
-            one.owner.attrs[FROZEN_PART] = v.TRUE
+            one.attrs[FROZEN_AT] = v.Lit(HEAP.clock)
+        elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj):
+            if known is not True:
+                one.owner.attrs[FROZEN_PART] = v.TRUE
+            if known is not False and FROZEN_MODULE in one.owner.attrs:
+                one.owner.attrs[FROZEN_MODULE] = v.UNKNOWN
 
 
 def may_be_frozen(module: v.Obj) -> bool:
@@ -596,9 +607,31 @@ def may_be_frozen(module: v.Obj) -> bool:
 
 
 def frozen(module: v.Inst | v.Obj) -> bool:
-    """Whether the parameters of a module surely do not require grad."""
-    held = module.attrs.get(FROZEN_MODULE)
-    return held is not None and v.truth(held) is True
+    """Whether the parameters of a module surely do not require grad: no part of it has been made, or thawed, since it was
+    frozen."""
+    held, at = module.attrs.get(FROZEN_MODULE), module.attrs.get(FROZEN_AT)
+    if held is None or v.truth(held) is not True or not isinstance(at, v.Lit):
+        return False
+    return not _has_thawed(module, at.value, 0)
+
+
+def _has_thawed(module: v.Inst | v.Obj, since: int, depth: int) -> bool:
+    """Whether a part of a module may have been made, or thawed, since then."""
+    for name, value in list(module.attrs.items()):
+        for one in v.alternatives(value) if not name.startswith("@") else ():
+            if not isinstance(one, (v.Inst, v.Obj)) or (isinstance(one, v.Obj) and one.type == TENSOR):
+                continue
+            held = one.attrs.get(FROZEN_MODULE)
+            if held is not None and v.truth(held) is True:
+                continue
+            if held is not None or one.birth > since or depth >= _MOST_PARTS:
+                return True
+            if _has_thawed(one, since, depth + 1):
+                return True
+    return False
+
+
+_MOST_PARTS = 6
 
 
 def keeps_whole(left: v.Value, right: v.Value, op: str) -> bool:

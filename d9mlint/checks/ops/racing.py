@@ -104,7 +104,12 @@ RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 TRUE = ["1", "true", "True"]
 """The values with which TensorFlow takes a variable for set."""
-RNN_VALUES = (":16:8", ":4096:2", ":4096:8")
+_RNN_SETTINGS = (
+    (RNN_VARIABLE, (":16:8", ":4096:2", ":4096:8"), ">=1.3"),
+    ("CUDA_LAUNCH_BLOCKING", ("1",), ">=1.3,<1.5"),
+)
+"""The variables with the values that settle recurrent kernels, and in which releases: until 1.4, torch was built for CUDA
+10.1."""
 _OLDER_CALL = "set_deterministic"
 _NAMED = "1.8"
 """The release of torch in which deterministic mode got its name."""
@@ -302,7 +307,11 @@ class Ops(XlaDevices, Rule):
         if not self.graded.get(made):
             # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
-            still = frozen(obj) and all(map(detached, args.values()))
+            tensor = self.run.kb.tensor(obj.api)
+            quiet = frozen(obj) or (tensor is not None and tensor.grad not in (None, "weights"))
+            through = [args.get(x.arg, x.pos) for one in self.run.kb.ops(obj.api) for x in one.through]
+            given = [one for one in through if one is not None] or args.values()
+            still = quiet and all(map(detached, given))
             self.graded[made] = graph or not (still or no_gradient(self.run))
         if not self.with_variables.get(made):
             first = args.pos[0] if args.pos else None
@@ -624,7 +633,7 @@ def _candidate(
             return
         here = rule.run.here(call.node)
         weighted = entry.at == "use" and rule.weighted.get((here.path, here.end))
-        if entry.library == "torch" and not weighted and _needs_no_gradient(rule.run, call, entry):
+        if not of_tf and not weighted and _needs_no_gradient(rule.run, call, entry):
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
@@ -802,6 +811,9 @@ def _in_version(interp: RunView, entry: OpEntry, past: OpHistory | None) -> str:
 def _needs_no_gradient(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
     """Whether the inputs that the op's backward pass is about require no grad, so that it does not run."""
     through = [call.args.get(one.arg, one.pos) for one in entry.through]
+    if not entry.through and entry.library not in (*TF_LIBRARIES, "torch"):
+        # Of which arguments it takes gradients is not known.
+        return False
     if not entry.through:
         through = [call.owner if call.owner is not None else call.args.get("input", 0)]
     known = [value for value in through if value is not None and v.is_none(value) is not True]
@@ -1241,10 +1253,11 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     )
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
-        setting = rule.run.state.env.get(RNN_VARIABLE)
-        if setting is not None and (setting.value is None or setting.value in RNN_VALUES):
-            _silent(rule.run, entry, found.place, f"{RNN_VARIABLE} is set")
-            return
+        for name, values, release in _RNN_SETTINGS:
+            setting = rule.run.state.env.get(name) if rule.run.kb_matches("torch", release) else None
+            if setting is not None and (setting.value is None or setting.value in values):
+                _silent(rule.run, entry, found.place, f"{name} is set")
+                return
         message = f"`{found.text}` on CUDA{when} without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
         if code == "DET401":

@@ -61,7 +61,7 @@ from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
-from d9mlint.interp.tensors import LOADED_AS, READ
+from d9mlint.interp.tensors import LOADED_AS, READ, freeze, require
 from d9mlint.interp.usage import set_training
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -377,6 +377,9 @@ def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         for part in args.pos[1].value.split(".")[:-1]:
             owner = interp.attribute(owner, part, node)
         set_attribute(interp, owner, args.pos[1].value.split(".")[-1], args.pos[2], node)
+    elif len(args.pos) == 3 and isinstance(args.pos[0], v.Inst):
+        # Who names the attribute may be the user.
+        opt.as_options(args.pos[0])
     return v.NONE
 
 
@@ -799,6 +802,15 @@ def _self(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
     return None
 
 
+def _requiring_grad(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``model.requires_grad_(wanted)`` and ``tensor.requires_grad_(wanted)`` give their receiver."""
+    wanted = args.get("requires_grad", 0) or v.TRUE
+    module = owner.receiver if isinstance(owner, v.Super) else owner
+    freeze(interp, module, wanted)
+    require(module, wanted)
+    return _self(interp, owner, name, args, node)
+
+
 def _training(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.train()`` and ``model.eval()`` say what ``self.training`` is, in the model and in its parts."""
     model = owner.receiver if isinstance(owner, v.Super) else owner
@@ -913,7 +925,7 @@ def _commands_of(interp: Interp, target: v.Cls | v.Inst, node: Any) -> v.Value:
     if isinstance(target, v.Cls):
         start = target.find("__init__")
         given = opt.option_params(interp, start) if isinstance(start, v.Func) else v.NO_ARGS
-        made = interp.call(target, given, node)
+        made = opt.parsed(interp, target, given, node)
     if not isinstance(made, v.Inst):
         return v.UNKNOWN
     names = {name for cls in made.cls.mro() for name in cls.env.all() if not name.startswith("_")}
@@ -956,10 +968,11 @@ def _parse_dataclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Val
     """``tyro.cli(Args)``, ``pyrallis.parse(config_class=Args)``, ``OmegaConf.structured(Args)``: defaults."""
     for value in args.values():
         if isinstance(value, v.Cls):
-            return interp.call(value, v.NO_ARGS, node)
+            return opt.parsed(interp, value, v.NO_ARGS, node)
         if isinstance(value, v.Func) and api == "tyro.cli":
             return interp.call(value, opt.option_params(interp, value), node)
         if isinstance(value, v.Inst):
+            opt.as_options(value)
             return value
     return None
 
@@ -1243,7 +1256,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.train": _training,
     "*.eval": _training,
     "*.manual_seed": _self,
-    "*.requires_grad_": _self,
+    "*.requires_grad_": _requiring_grad,
     "*.apply": _module_apply,
     "tf.data.Dataset.apply": _piped,
     "pandas.DataFrame.pipe": _piped,

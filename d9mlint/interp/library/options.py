@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
+from d9mlint.interp.context import PARSED
 from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import composed, config_value, hydra_config, load_literal
 from d9mlint.interp.library.own_paths import literal_path
@@ -231,8 +232,28 @@ def hf_parse(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
         return None
     given = owner.args.get("dataclass_types", 0)
     classes = given.elts if isinstance(given, v.Items) else [given] if given is not None else []
-    made = [interp.call(cls, v.NO_ARGS, node) if cls is not v.UNKNOWN else v.UNKNOWN for cls in classes]
+    made = [parsed(interp, cls, v.NO_ARGS, node) if cls is not v.UNKNOWN else v.UNKNOWN for cls in classes]
     return v.Items("t", made, open=name == "parse_args_into_dataclasses" and not made)
+
+
+def parsed(interp: Interp, cls: v.Value, args: v.Args, node: Any) -> v.Value:
+    """An instance of a class that a library makes from what the command line or a file gives: the defaults of its fields
+    are those of options."""
+    with interp.within(PARSED):
+        return interp.call(cls, args, node)
+
+
+def as_options(instance: v.Inst, depth: int = 0) -> None:
+    """What the fields of an instance hold are defaults now: the command line or a file may give others."""
+    for name in {name for cls in instance.cls.mro() for name in cls.fields}:
+        value = instance.attrs.get(name)
+        if isinstance(value, v.Lit) and not value.option:
+            instance.attrs[name] = v.Lit(value.value, name)
+        elif isinstance(value, v.Inst) and depth < _MOST_NESTED:
+            as_options(value, depth + 1)
+
+
+_MOST_NESTED = 4
 
 
 def make_namespace(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
