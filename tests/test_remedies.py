@@ -979,3 +979,24 @@ def test_a_seed_is_set_in_the_process_that_draws(tmp_path: Path, name: str) -> N
     text, expected = PLACES[name]
     (found,) = findings(tmp_path, text, "DET101")
     assert found.help == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "help", "fixed"),
+    [
+        (
+            "torch.use_deterministic_algorithms = True",
+            "write `torch.use_deterministic_algorithms(True)`",
+            False,
+        ),
+        ("torch.set_deterministic_debug_mode", 'write `set_deterministic_debug_mode("error")`', True),
+        (
+            "torch.backends.cudnn.deterministic(True)",
+            "write `torch.backends.cudnn.deterministic = True`",
+            False,
+        ),
+    ],
+)
+def test_a_switch_is_used_as_what_it_is(tmp_path: Path, line: str, help: str, fixed: bool) -> None:
+    (found,) = findings(tmp_path, f"import torch\n\n{line}\nprint(torch.ones(3))\n", "DET303")
+    assert (found.help, found.fix is not None) == (help, fixed)

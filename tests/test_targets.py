@@ -380,6 +380,31 @@ def test_torch_follows_a_library_that_is_built_for_one_release(
     )
 
 
+@pytest.mark.parametrize(
+    ("lines", "version", "low"),
+    [
+        ("torchvision>=0.14,<0.16", "2.0", "1.13"),
+        ("torchvision<=0.15.2", "2.0", "1.2"),
+        ("torchaudio~=2.0.1", "2.0", "2.0"),
+        ("torch>=1.8\ntorchvision<0.16", "", ""),
+        ("pytorch-lightning==1.5.10", "1.10", "1.10"),
+        ("torch\npytorch-lightning>=1.8,<2", "1.13", "1.13"),
+        ("lightning==2.7.0", "", ""),
+        ("torch==2.0.1\npytorch-lightning==1.5.10", "2.0.1", "2.0.1"),
+        ("torch>=1.7\npytorch-lightning==1.5.10", "", ""),
+        ("torch-scatter==2.1.1+pt113cu117", "1.13", "1.13"),
+        ("torch-scatter==2.1.2", "", ""),
+    ],
+)
+def test_torch_is_bounded_by_the_releases_of_others(
+    tmp_path: Path, lines: str, version: str, low: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{lines}\n")
+    found = find_targets(tmp_path).version("torch")
+    assert found.version.removesuffix(".*") == (version or releases("torch")[0])
+    assert not low or found.low.removesuffix(".*") == low
+
+
 def test_torch_follows_a_release_that_is_given(tmp_path: Path) -> None:
     found = find_targets(tmp_path, {"torchvision": "0.15.2"}).version("torch")
     assert (found.version, found.source) == (

@@ -68,6 +68,8 @@ _LINE_OPTION = re.compile(
 _NAMES = re.compile(r"[A-Za-z][\w.-]*(?:\s+[A-Za-z][\w.-]*)+", re.ASCII)
 _CPU_WHEEL = re.compile(r"(?:%2B|\+)cpu\b", re.ASCII)
 _CUDA_LABEL = re.compile(r"\+(cuda)\d[\w.]*$", re.ASCII)
+# A build for a release of PyTorch, as those of PyTorch Geometric's libraries: `+pt113cu117`.
+_TORCH_LABEL = re.compile(r"\+pt(\d)(\d+)(?:cu\d+|cpu)$", re.ASCII)
 """What a version says of the CUDA that it is built for: ``0.4.13+cuda12.cudnn89``."""
 _WHOLE = 1_000_000
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
@@ -331,6 +333,10 @@ class _Reader:
         if plain:
             aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
             self.pins.append(Pin(library, plain, file, line, aside, marker.strip(), self.below))
+            built = _TORCH_LABEL.search(spec.rstrip())
+            if built is not None:
+                release = f"=={built.group(1)}.{built.group(2)}.*"
+                self.pins.append(Pin("torch", release, file, line, aside, marker.strip(), self.below))
 
 
 def _decode(data: bytes) -> str:

@@ -293,12 +293,29 @@ class Targets:
             place = "set by an option or in the configuration"
             if chosen is None:
                 pin = next((one for one in pinned(self._pins.pins, follower) if not one.aside), None)
+                if pin is not None and not pin.settled and not spec:
+                    bounded = _bounded(leaders[library], pin)
+                    if bounded is not None:
+                        return bounded
                 if pin is None or not pin.settled:
                     continue
                 chosen, place = pin.spec[2:].removesuffix(".*"), f"pinned in {pin.place}"
             version = _built_with(leaders[library], chosen)
             if version and (not spec or admits(spec, version) or admits(spec, f"{version}.9")):
                 return Target(version, version, f"which {follower} {chosen} needs, {place}")
+        return self._tested(library) if not spec else None
+
+    def _tested(self, library: str) -> Target | None:
+        """The newest release of a library with which the pinned release of another one was tested."""
+        for follower, leaders in _tested_with().items():
+            pin = next((one for one in pinned(self._pins.pins, follower) if not one.aside), None)
+            if library not in leaders or pin is None:
+                continue
+            target = _pinned((pin,))
+            version = _built_with(leaders[library], target.version)
+            if version and version != next(iter(leaders[library].values())):
+                source = f"the newest with which {follower} {target.version} was tested, {target.source}"
+                return Target(version, version, source)
         return None
 
 
@@ -352,6 +369,12 @@ def _built_for() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     return load().built_for
 
 
+def _tested_with() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    from d9mlint.knowledge import load
+
+    return load().tested_with
+
+
 def _cpu_builds() -> Mapping[str, str]:
     from d9mlint.knowledge import load
 
@@ -403,6 +426,15 @@ def _pinned(pins: tuple[Pin, ...]) -> Target:
     if not lowest or compare(parse(lowest), parse(inside[-1])) < 0:
         lowest = inside[-1]
     return Target(inside[0], lowest, source, inside[1:])
+
+
+def _bounded(pairs: Mapping[str, str], pin: Pin) -> Target | None:
+    """What releases in a range are built for; None where the newest that is known is among them."""
+    inside = [release for release in pairs if admits(pin.spec, release) or admits(pin.spec, f"{release}.9")]
+    if not inside or inside[0] == next(iter(pairs)):
+        return None
+    source = f"which {pin.library} {inside[0]} needs, the newest version allowed by {pin.place} ({pin.spec})"
+    return Target(pairs[inside[0]], pairs[inside[-1]], source, tuple(pairs[one] for one in inside[1:]))
 
 
 def _contradicting(pins: tuple[Pin, ...]) -> dict[str, str]:

@@ -53,6 +53,7 @@ class Knowledge:
         self.digest = compiled.digest
         self.newest = compiled.newest
         self.built_for = compiled.built_for
+        self.tested_with = compiled.tested_with
         self.cpu_builds = compiled.cpu_builds
         pages = [page for layer in (compiled, *layers) for page in layer.rules]
         self.rules: dict[str, RulePage] = {page.code: page for page in pages}

@@ -63,6 +63,7 @@ class Compiled(msgspec.Struct, frozen=True):
     calls: dict[CallKind, list[str]] = {}
     newest: dict[str, str] = {}
     built_for: dict[str, dict[str, dict[str, str]]] = {}
+    tested_with: dict[str, dict[str, dict[str, str]]] = {}
     cpu_builds: dict[str, str] = {}
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
@@ -92,6 +93,7 @@ TABLES = {
     "calls": "calls",
     "versions": "newest",
     "built_for": "built_for",
+    "tested_with": "tested_with",
     "cpu_builds": "cpu_builds",
 }
 """Files that hold one plain mapping, and what that is called once it is compiled."""

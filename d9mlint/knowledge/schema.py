@@ -90,6 +90,7 @@ Role = Literal[
     "draws-fraction",
     "draws-weight",
     "draws-with-key",
+    "enables-mode",
     "equals-no-text",
     "false-in-programs",
     "fills-parameters",

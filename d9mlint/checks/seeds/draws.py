@@ -29,6 +29,7 @@ from d9mlint.interp.context import NOT_ITERATED, RESTORED, TRAINING_CONTEXT
 from d9mlint.interp.data import DIFFERS_BY, Entropy, differing, is_entropy
 from d9mlint.interp.events import (
     AttributeEvent,
+    BareNameEvent,
     CallEvent,
     DoubtfulDrawEvent,
     DrawEvent,
@@ -142,10 +143,11 @@ _OF_PARAMETERS = frozenset({"torch"})
 
 
 class Assigned(NamedTuple):
-    """A function that seeds and that is assigned a seed: where, how it is written, and how it would be called."""
+    """A function that seeds and that is assigned a seed, or named and not called: where, what happens there, and how it
+    would be called."""
 
     place: Where
-    text: str
+    reason: str
     call: str
 
 
@@ -179,7 +181,7 @@ class Seeds(Rule):
     doubted = remembered_table(str, bool)
     late = remembered_table(str, Late)
     assigned = remembered_table(str, Assigned)
-    """The first assignment of a number to a function that seeds each generator: nothing is seeded."""
+    """The first place where a function that seeds each generator is assigned a number, or named alone: nothing is seeded."""
     initial = remembered_table(tuple[str, Site], Initial)
     """The draws of initial weights from each generator, each place once."""
     loaded = remembered_once(frozenset[Site])
@@ -829,10 +831,24 @@ class Seeds(Rule):
         stmt = self.run.statement
         given = stmt.value if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 else None
         seed = given.id if isinstance(given, m.Name) else repr(value.value)
-        assigned = Assigned(place, f"{function} = {seed}", f"{function}({seed})")
-        for generator in (one for entry in self.run.kb.rng(name) for one in entry.seeds):
-            if generator not in self.assigned:
-                self.assigned[generator] = assigned
+        reason = f"`{function} = {seed}` assigns to the function and does not call it"
+        self._not_seeded(name, Assigned(place, reason, f"{function}({seed})"))
+
+    @on(BareNameEvent)
+    def seed_named(self, event: BareNameEvent) -> None:
+        """A function that seeds is named in a line of its own."""
+        value, node = event
+        if not isinstance(value, v.Ext) or not isinstance(node, (m.Name, m.Attr)):
+            return
+        name, function = self.run.kb.canonical(value.name), written(node)
+        reason = f"`{function}` names the function and does not call it"
+        self._not_seeded(name, Assigned(Where(self.run, node, name), reason, f"{function}(seed)"))
+
+    def _not_seeded(self, name: str, assigned: Assigned) -> None:
+        for entry in self.run.kb.rng(name):
+            for generator in entry.seeds if not entry.assigned else ():
+                if generator not in self.assigned:
+                    self.assigned[generator] = assigned
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -1106,9 +1122,8 @@ class Seeds(Rule):
                 message += ": seeds of other libraries do not reach it"
         assigned = self.assigned.get(rng)
         if assigned is not None:
-            reason = f"`{assigned.text}` assigns to the function and does not call it"
-            message, help, remedy = f"{message}: {reason}", f"write `{assigned.call}`", (ASSIGNED,)
-            place = place.with_flow((*place.flow, _step(assigned.place, reason)))
+            message, help, remedy = f"{message}: {assigned.reason}", f"write `{assigned.call}`", (ASSIGNED,)
+            place = place.with_flow((*place.flow, _step(assigned.place, assigned.reason)))
         self.report(
             generator.rule,
             place,

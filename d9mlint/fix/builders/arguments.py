@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from d9mlint.base.findings import RAISES, RENAMED, REPEATED, Edit, Finding, Fix
+from d9mlint.base.findings import CALLED, RAISES, RENAMED, REPEATED, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -72,9 +72,10 @@ def literal(context: Context, finding: Finding) -> Fix | None:
     if finding.remedy[:1] == (RENAMED,):
         return _renamed(code, node, finding.remedy[1])
     if isinstance(node, (ast.Name, ast.Attribute)):
-        # A switch that is named and not called.
-        tail = "()" if code.text(node).endswith("enable_op_determinism") else "(True)"
-        end = code.end(node)
+        # A switch that is named and not called, or assigned to.
+        if finding.remedy[:1] != (CALLED,):
+            return None
+        tail, end = finding.remedy[1], code.end(node)
         return made(f"call it: `{code.text(node)}{tail}`", (Edit(end, end, tail),))
     if isinstance(node, ast.Assign):
         return _assigned(code, node, finding)
