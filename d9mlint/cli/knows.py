@@ -285,6 +285,7 @@ _TESTS = {
     "stem": "is, or is a path to,",
     "mentions": "is, or is made with,",
     "contains": "has the text",
+    "sparse": "known to have a sparse layout",
     "length": "has the length",
     "has": "has the method",
     "made_by": "is made by",
@@ -298,7 +299,7 @@ _TESTS = {
     "sizes": "has sizes of which",
 }
 """The tests of a condition in words."""
-_YES_OR_NO = frozenset({"given", "truthy", "distinct", "requires_grad"})
+_YES_OR_NO = frozenset({"given", "truthy", "distinct", "requires_grad", "sparse"})
 
 
 def _literal(value: Any) -> str:

@@ -141,6 +141,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if test.requires_grad is not msgspec.UNSET:
         grad = shapes.form(value).grad
         return None if grad is None else grad == test.requires_grad
+    if test.sparse is not msgspec.UNSET:
+        return shapes.form(value).sparse == test.sparse
     if test.elements is not None:
         return _many(shapes.form(value).sizes, test.elements)
     if test.last_size is not None:

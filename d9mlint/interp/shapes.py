@@ -41,8 +41,8 @@ class Form(NamedTuple):
     ("" for unknown), whether it requires grad (None for unknown), whether its elements are all different, where its
     sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
     others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, whether
-    its rows along the last dimension are all different, and whether its elements are where rows begin: multiples of a
-    number, each once."""
+    its rows along the last dimension are all different, whether its elements are where rows begin: multiples of a
+    number, each once, and whether it is seen to have a sparse layout."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -55,6 +55,7 @@ class Form(NamedTuple):
     zero: bool = False
     rows: bool = False
     begins: bool = False
+    sparse: bool = False
 
 
 NOTHING = Form()

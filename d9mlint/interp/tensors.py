@@ -321,7 +321,8 @@ def _transfer(
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
     zero = old.zero and entry.distinct in _SAME_ELEMENTS
     rows = entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct])
-    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions, zero, rows)
+    sparse = entry.sparse is True or (entry.sparse == "input" and old.sparse)
+    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions, zero, rows, sparse=sparse)
 
 
 def _has_different_rows(args: v.Args, ranks: tuple[int | None, ...]) -> bool:

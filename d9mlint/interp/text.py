@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
 
 def node_text(node: Any, fallback: str) -> str:
-    """The called name as it is written, else the canonical name."""
+    """The called name, or an operator with its operands, as it is written, else the canonical name."""
     if isinstance(node, m.Call):
         if isinstance(node.func, m.Name):
             return node.func.id
         if isinstance(node.func, m.Attr) and node.func.name != "__init__":
             return node.func.name
+    if isinstance(node, m.BinOp):
+        return f"{written(node.left)} {node.op} {written(node.right)}"
     return fallback
 
 

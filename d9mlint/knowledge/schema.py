@@ -295,7 +295,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``,
     ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
-    ``requires_grad``: of a tensor.
+    ``requires_grad``: of a tensor; ``sparse``: it is seen to be one of a sparse layout.
 
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
     """
@@ -326,6 +326,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     elements: int | None = None
     distinct: bool | Literal["rows"] | msgspec.UnsetType = msgspec.UNSET
     requires_grad: bool | msgspec.UnsetType = msgspec.UNSET
+    sparse: bool | msgspec.UnsetType = msgspec.UNSET
     last_size: int | None = None
     single: Other | None = None
     sizes: SizeSum | None = None
@@ -800,7 +801,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of one of the vectors that are stacked there (``stacked-rows``), or of the parts of rows that are joined
     (``joined-rows``).
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
-    ``inputs``, are.
+    ``inputs``, are. ``sparse``: its layout is sparse, always or where that of the ``input`` is.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
     next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
@@ -854,6 +855,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
     ) = False
     whole: bool | Literal["input", "inputs"] = False
+    sparse: bool | Literal["input"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
     along: Other | None = None

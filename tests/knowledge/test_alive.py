@@ -338,6 +338,10 @@ PAGES = {
 CASES = {
     "torch.nll_loss2d.function": ("tensor-facts.md", "mask).backward()  # error: [DET401]"),
     "torch.cumprod": ("sums-of-counts.md", "torch.cumprod(alpha, dim=0)  # error: [DET401]"),
+    "torch.sparse_matmul": (
+        "products-of-sparse-matrices.md",
+        "self.edges @ self.layer(x)  # error: [DET401]",
+    ),
 }
 NOT_SHOWN = {"tf.bias_add_backward.patch", "tfa.dense_image_warp_backward"}
 """Entries of which no program shows yet that a rule reads them; one that does fails the test."""

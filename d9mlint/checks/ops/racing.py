@@ -55,6 +55,7 @@ from d9mlint.interp.events import (
     ItemWriteEvent,
     ObjectAttributeEvent,
     ObjectCallEvent,
+    OperatorEvent,
 )
 from d9mlint.interp.library import gradients, index_updates
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
@@ -94,6 +95,7 @@ OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy", "cuml"
 CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
 CALLED = ".__call__"
 GET_ITEM = "torch.Tensor.__getitem__"
+PRODUCT = f"{TENSOR}.__matmul__"
 SET_ITEM = "torch.Tensor.__setitem__"
 TAKE_ITEM = "jax.numpy.ndarray.__getitem__"
 RUNS = ("forward", "call")
@@ -414,6 +416,16 @@ class Ops(XlaDevices, Rule):
                     _candidate(
                         self, call, entry, likely=False, known=known_call(self.run.kb, v.Args([index]), owner)
                     )
+
+    @on(OperatorEvent)
+    def multiplied(self, event: OperatorEvent) -> None:
+        """An operator is applied: the product of a sparse matrix is another op than that of a dense one."""
+        if event.op != "@" or self.run.entry is None or not form(event.left).sparse:
+            return
+        call = CallEvent(PRODUCT, v.Args([event.right]), event.node, event.left)
+        for entry in self.run.kb.ops(PRODUCT):
+            if entry.when:
+                _candidate(self, call, entry, likely=False)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
