@@ -1436,19 +1436,22 @@ class Interp:
         if self.frame.is_class and env.parent is not None:
             env = env.parent
         func = v.Func(self.frame.mod, self.frame.file, fn, env)
+        defaults: dict[str, v.Value] = {}
         for param in fn.params:
             if param.default is None:
                 continue
             if type(param.default) in _PLAIN:
-                func.defaults[param.name] = self.eval(param.default)
+                defaults[param.name] = self.eval(param.default)
                 continue
             # What a default draws matters only to calls that use it.
             outer, self.captured = self.captured, []
-            func.defaults[param.name] = self.eval(param.default)
+            defaults[param.name] = self.eval(param.default)
             drawn, self.captured = self.captured, outer
             if drawn:
                 func.drawn = {**func.drawn, param.name: drawn}
                 self.pending.append(functools.partial(self._default_of_uncalled, func.key, drawn))
+        if defaults:
+            func.defaults = defaults
         value: v.Value = func
         for node in reversed(fn.decorators):
             recorded = self.state.modes.get(QUIET)

@@ -255,6 +255,7 @@ class Mod:
 
 
 _NOTHING_DRAWN: dict[str, list[Draw]] = {}
+_NO_DEFAULTS: dict[str, Value] = {}
 
 
 class Func:
@@ -280,7 +281,7 @@ class Func:
         self.receiver = receiver
         self.cls: Cls | None = None
         self.decorated: tuple[Value, ...] = ()
-        self.defaults: dict[str, Value] = {}
+        self.defaults = _NO_DEFAULTS
         # What the defaults of some parameters drew when the function was defined.
         self.drawn: dict[str, list[Draw]] = _NOTHING_DRAWN
 
