@@ -636,7 +636,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
             commands.register(decorator, value)
-            _answer_later(interp, decorator, value, node)
+            _answer_later(interp, decorator, value)
             if isinstance(decorator, v.Member):
                 _experiment(interp, decorator, value, node)
         reflection.keep(decorator, value)
@@ -649,19 +649,19 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
     return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
 
 
-def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func, node: Any) -> None:
-    """A function is registered with a server, which calls it when the program has started: only where the program itself
-    does that, not in a module that it imports."""
-    if isinstance(decorator, v.Obj) and interp.entry is interp.frame.file and not interp.importing:
-        if interp.kb.role(decorator.api, "registers") is not None:
-            interp.later(lambda: _answer(interp, handler, node))
-
-
-def _answer(interp: Interp, handler: v.Func, node: Any) -> None:
-    interp.state.alive = True
-    answer = call(interp, handler, v.Args(star=True, dstar=True), node)
-    if interp.orders.any:
-        interp.orders.decide(interp.orders.deep(answer))
+def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func) -> None:
+    """A function is registered with a server, which calls it when the program has started: where the program itself does
+    that, or serves the application of a module that it imports."""
+    if not isinstance(decorator, v.Obj | v.Member):
+        return
+    api = decorator.api if isinstance(decorator, v.Obj) else ""
+    if isinstance(decorator, v.Member) and isinstance(decorator.owner, v.Obj):
+        api = f"{decorator.owner.type}.{decorator.name}"
+    if interp.kb.role(api, "registers") is not None:
+        if interp.entry is interp.frame.file and not interp.importing:
+            interp.later(partial(commands.answer, interp, handler))
+        else:
+            commands.keep_handler(decorator.owner, handler)
 
 
 def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) -> None:
@@ -1282,6 +1282,11 @@ def _callbacks(
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
                 continue
+            elif isinstance(one, v.Obj) and one._attrs is not None and commands.HANDLERS in one.attrs:
+                if owner is not None:
+                    commands.include(owner, one)
+                elif not interp.importing:
+                    commands.serve(interp, one)
             elif isinstance(one, v.Inst) and interp.kb.call_is("runs-methods", api):
                 run_methods(interp, one, node, without, found.entry if found is not None else None)
             elif (

@@ -1,4 +1,5 @@
-"""Commands that decorators register with an object, and that run where it is called: of click, typer and others."""
+"""Commands that decorators register with an object, and that run where it is called: of click, typer and others. Handlers of
+an application, which run where it is served."""
 
 from __future__ import annotations
 
@@ -11,8 +12,10 @@ from d9mlint.interp.library.options import option_params
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.project.modules import ModuleFile
 
 COMMANDS = "@commands"
+HANDLERS = "@handlers"
 _FIRST = "@first"
 """Functions that run before each command."""
 
@@ -60,10 +63,47 @@ def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v
     return None
 
 
+def keep_handler(owner: v.Value | None, handler: v.Func) -> None:
+    """A function is registered with an application of another module."""
+    if isinstance(owner, v.Obj):
+        _keep(owner, HANDLERS, [handler])
+
+
+def include(owner: v.Value | None, given: v.Obj) -> None:
+    """``app.include_router(router)``: the handlers of one object become those of another."""
+    if isinstance(owner, v.Obj) and owner is not given:
+        _keep(owner, HANDLERS, [given])
+
+
+def serve(interp: Interp, owner: v.Value) -> None:
+    """The handlers of an application run when the program has started."""
+    handlers = _flat(owner, set(), HANDLERS) if isinstance(owner, v.Obj) else ()
+    for handler in handlers:
+        if handler.key not in interp.visited:
+            interp.later(partial(answer, interp, handler))
+
+
+def serve_all(interp: Interp, file: ModuleFile) -> None:
+    """Serve the applications that a file makes: who starts it may name it, and one of them."""
+    for mod in list(interp.loaded.values()):
+        for value in list(mod.env.vars.values()) if mod.file is file else ():
+            if isinstance(value, v.Obj) and value.file is file and HANDLERS in value.attrs:
+                serve(interp, value)
+
+
+def answer(interp: Interp, handler: v.Func) -> None:
+    """A handler is called with a request."""
+    interp.state.alive = True
+    given = interp.call(handler, v.Args(star=True, dstar=True), None)
+    if interp.orders.any:
+        interp.orders.decide(interp.orders.deep(given))
+
+
 def run(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``app.run()``, of an object whose library is not known to do something else by it."""
     if isinstance(owner, v.Obj) and not interp.kb.roles(f"{owner.type}.{name}"):
         start(interp, owner)
+    serve(interp, owner)
     return None
 
 
@@ -102,15 +142,15 @@ def _run(interp: Interp, func: v.Func) -> None:
     interp.call(func, option_params(interp, func), None)
 
 
-def _flat(owner: v.Obj, seen: set[int]) -> Iterable[v.Func]:
+def _flat(owner: v.Obj, seen: set[int], where: str = COMMANDS) -> Iterable[v.Func]:
     if id(owner) in seen:
         return
     seen.add(id(owner))
-    for one in _kept(owner, COMMANDS):
+    for one in _kept(owner, where):
         if isinstance(one, v.Func):
             yield one
         elif isinstance(one, v.Obj):
-            yield from _flat(one, seen)
+            yield from _flat(one, seen, where)
 
 
 def _of_group(interp: Interp, group: v.Func) -> Iterable[v.Func]:
