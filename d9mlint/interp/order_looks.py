@@ -147,6 +147,11 @@ class _Look:
             return node is self.part and isinstance(node.index, m.Slice)
         return isinstance(node, m.Name) and node.id in self.parts
 
+    def _is_chosen(self) -> bool:
+        """Whether the element is one whose position is computed."""
+        index = self.part.index if isinstance(self.part, m.Subscript) else None
+        return not isinstance(index, m.Const | m.Slice | m.Unary | None)
+
     def _taken(self, call: m.Call) -> bool | None:
         """The same for the receiver of a method; None where what that gives has to be asked."""
         entry = self.interp.kb.order(f"?.{called_name(call)}", True)
@@ -172,6 +177,9 @@ class _Look:
             if entry is not None and not entry.shows and entry.role not in _GIVES:
                 return False
         if entry is None:
+            return False
+        if entry.answers and self._is_chosen():
+            # A page names what a model has found by its position in the listing.
             return False
         if entry.role == "show" or entry.shows:
             return not any(called_name(one) in _SAVES_FIGURES for one in self._calls())

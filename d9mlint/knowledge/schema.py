@@ -736,7 +736,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     elements is not taken to be kept for its order. ``looked_up`` are arguments whose elements are looked up by a key,
     unless ``unless`` holds: their order is not that of the result. What takes ``numbers`` raises where it is given
     texts. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
-    gives them to a person to look at.
+    gives them to a person to look at; what ``answers`` names in a page also what a model has found.
     """
 
     id: str
@@ -770,6 +770,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reducible: bool = False
     table: bool = False
     shows: bool = False
+    answers: bool = False
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

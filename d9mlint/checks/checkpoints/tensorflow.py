@@ -8,7 +8,8 @@ from d9mlint.checks.checkpoints.keras import keeps_state
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent
+from d9mlint.interp.emptiness import RANGES
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, Loop
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
@@ -42,6 +43,10 @@ class TensorFlowCheckpoints(Rule):
     """Where optimizers are made that take steps in loops, and what they are called."""
     kept = remembered(set[Site])
     """Those that a checkpoint, or a model that is compiled, has."""
+    uncounted = remembered(set[Site])
+    """Those that a loop saves which counts from zero, and that hold no number."""
+    own = remembered(set[Site])
+    """Those that are restored from where they are saved."""
     alone = remembered_table(Site, frozenset[Site])
     """Checkpoints without an optimizer that are saved in loops, and where what they hold is made."""
     trained = remembered(int)
@@ -97,6 +102,8 @@ class TensorFlowCheckpoints(Rule):
         self.saved.add(site)
         if self._lacks_iterator(found):
             self.incomplete.add(site)
+            if self.run.loops and _counts_from_zero(self.run.loops[0]) and not self._holds_number(found):
+                self.uncounted.add(site)
         held = self._held(found)
         if held and self.run.loops:
             self.alone[site] = held
@@ -106,6 +113,8 @@ class TensorFlowCheckpoints(Rule):
         """A checkpoint is restored."""
         found = self._checkpoint(call.owner)
         site = made_at(found) if found is not None else None
+        if site is not None and found is not None and self._is_own(call, found):
+            self.own.add(site)
         if site is not None and self.run.loops:
             self.restored.add(site)
         elif site is not None:
@@ -136,12 +145,14 @@ class TensorFlowCheckpoints(Rule):
             x for x in self.restored_at.known() if not self.trained or self.restored_at[x] < self.trained
         }
         for site in sorted(set(self.incomplete) & set(self.saved) & (set(self.restored) | before)):
-            if lacks and site in self.places:
+            counted = site not in self.uncounted or site in self.restored
+            lacking = lacks if counted else ["the epoch or step", *lacks]
+            if lacking and site in self.places:
                 self.report(
                     "DET601",
                     self.places[site],
-                    f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    f"{_and(used)} in the checkpoint",
+                    f"checkpoint does not save {listed(lacking)}; a resumed run diverges from an uninterrupted one",
+                    f"{_and(used, counted)} in the checkpoint",
                     subject=self.places[site].subject,
                 )
 
@@ -151,7 +162,7 @@ class TensorFlowCheckpoints(Rule):
         """Checkpoints that hold weights and the number of a step with which a loop goes on."""
         lost = sorted({self.stepped[site] for site in self.stepped.known() if site not in self.kept})
         for site in sorted(set(self.alone.known()) & set(self.saved) & before):
-            if lost and site in self.places and self.alone[site] & self.counters:
+            if lost and site in self.places and (self.alone[site] & self.counters or site in self.own):
                 states = "the state of " + listed([f"`{name}`" for name in lost])
                 self.report(
                     "DET601",
@@ -185,6 +196,22 @@ class TensorFlowCheckpoints(Rule):
             return frozenset()
         return frozenset(site for site in map(made_at, made) if site is not None)
 
+    def _holds_number(self, checkpoint: v.Obj) -> bool:
+        """Whether a variable is among what a checkpoint holds, or in an object that it holds."""
+        held = [*checkpoint.args.kw.values(), *checkpoint.attrs.values()]
+        held += [one for inst in held if isinstance(inst, v.Inst) for one in inst.attrs.values()]
+        return any(isinstance(one, v.Obj) and one.api.endswith(".Variable") for one in held)
+
+    def _is_own(self, call: CallEvent, checkpoint: v.Obj) -> bool:
+        """Whether what is restored is the latest file that the manager of a checkpoint has written."""
+        if call.api.endswith(".restore_or_initialize"):
+            return True
+        for one in v.alternatives(call.args.get("save_path", 0) or v.NONE):
+            if isinstance(one, v.Member) and one.name == "latest_checkpoint":
+                if self._checkpoint(one.owner) is checkpoint:
+                    return True
+        return False
+
     def _checkpoint(self, owner: v.Value | None) -> v.Obj | None:
         """The checkpoint that an object is, or manages."""
         kb = self.run.kb
@@ -209,9 +236,24 @@ class TensorFlowCheckpoints(Rule):
         return any(kb.role(one.api, "optimizes") is not None for one in made)
 
 
-def _and(used: set[str]) -> str:
+def _counts_from_zero(loop: Loop) -> bool:
+    """Whether a loop counts its rounds from zero whatever was restored, and leaves out none of them."""
+    over, stmt = loop.over, loop.stmt
+    if not isinstance(stmt, m.For) or not isinstance(over, v.Obj) or over.api not in RANGES:
+        return False
+    skips = any(
+        isinstance(one, m.Jump) and one.kind == "continue"
+        for branch in stmt.body
+        if isinstance(branch, m.If)
+        for one in branch.body
+    )
+    return len(over.args.pos) == 1 and not skips
+
+
+def _and(used: set[str], counted: bool) -> str:
     """What to do about what is used, up to the place."""
-    done = ["iterate the dataset through an iterator"] if "order" in used else []
+    done = [] if counted else ["count the epochs in a `tf.Variable`"]
+    done += ["iterate the dataset through an iterator"] if "order" in used else []
     done += ["draw from a `tf.random.Generator`"] if not used.isdisjoint(_STATES) else []
     kept = "that is" if len(done) == 1 else "that are"
     return f"{' and '.join(done)} {kept}"
