@@ -40,6 +40,10 @@ def derived_names(
         before = len(found)
         for stmt in statements(function.body):
             if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
+                if stmt.value.start in places:
+                    # Nothing takes what it gives: `shuffle(x)` changes what it is given.
+                    given = (one.id.partition(".")[0] for one in stmt.value.args if isinstance(one, m.Name))
+                    found.update(given)
                 callee = callees.get(stmt.value.start) if callees else None
                 if callee is not None:
                     found.update(_filled(stmt.value, callee, found, places, looks))
@@ -88,7 +92,7 @@ def _filled(
 ) -> Iterator[str]:
     """The variables that a call hands to a function which puts something derived into them."""
     function = callee.function
-    given = _given_params(call, callee, found, places, looks)
+    given = given_params(call, callee, found, places, looks)
     if given is None:
         return
     derived = derived_names(function, callee.places, looks, given) - given
@@ -111,7 +115,7 @@ def _returned(
     """Which elements of the tuple that a call gives may be computed from derived variables."""
     function = callee.function
     ends = [one for one in statements(function.body) if isinstance(one, m.Return)]
-    given = _given_params(call, callee, found, places, looks)
+    given = given_params(call, callee, found, places, looks)
     if given is None or not ends:
         return [True] * count
     if call.start in places and not any(
@@ -133,7 +137,7 @@ def _returned(
     return varies
 
 
-def _given_params(
+def given_params(
     call: m.Call, callee: Callee, found: set[str], places: Sequence[int], looks: Looks
 ) -> set[str] | None:
     """The parameters of a function that are given something derived; None where that is not known."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -54,7 +54,7 @@ from d9mlint.interp.text import node_text, written
 from d9mlint.interp.unknown_models import MADE
 from d9mlint.interp.unread_orders import is_unread
 from d9mlint.ir import nodes as m
-from d9mlint.ir.derived import Callee, Looks, derived_names, elements
+from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.traversal import called_name, nodes, statements
 from d9mlint.project.entry_points import has_main_guard
@@ -105,6 +105,17 @@ class Early(NamedTuple):
     kind: Kind
     kept: Kept | None = None
     new_graph: bool = False
+
+
+class Printed(NamedTuple):
+    """What is printed of tensors, or what the entry point's own file writes: the function that does, the names of the
+    variables, what functions of the project it calls where it takes a tuple apart or drops it, and the calls that lead to
+    it, by file and place."""
+
+    function: tuple[str, int]
+    names: tuple[str, ...]
+    called: tuple[tuple[int, str, int, bool], ...]
+    calls: tuple[tuple[str, int], ...]
 
 
 class First(NamedTuple):
@@ -209,11 +220,7 @@ class Seeds(Rule):
     trained = remembered_table(str, bool)
     """Generators from which something had been drawn without a seed where the program trained."""
 
-    printed = remembered(
-        list[tuple[tuple[str, int], tuple[str, ...], tuple[tuple[int, str, int, bool], ...]]]
-    )
-    """What is printed of tensors, or what the entry point's own file writes, by the names of variables, in which function,
-    and what functions of the project that one calls where it takes a tuple apart or drops it."""
+    printed = remembered(list[Printed])
 
     shows_elsewhere = remembered(bool)
     """Whether other files print something that may differ from run to run, or data is written into a file."""
@@ -268,9 +275,7 @@ class Seeds(Rule):
         tensors = tuple(
             sorted({name for arg, value in given for name in _shown(run, arg, value, self._looks)})
         )
-        place = Where(run, node).function
-        if tensors and place is not None:
-            self.printed.append((place, tensors, tuple(self._called_there(place))))
+        self._note_printed(node, tensors)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "writes-data") is not None)
     def writes(self, call: CallEvent) -> None:
@@ -279,11 +284,20 @@ class Seeds(Rule):
         self.shows_elsewhere = True
         if run.entry is None or run.frame.file.path != run.entry.path:
             return
-        role, place = run.kb.role(call.api, "writes-data"), Where(run, call.node).function
-        given = argument_node(call.node, role.arg, role.pos) if role is not None else None
-        if given is not None and place is not None and run.frame.file.path in run.imported_files:
-            names = tuple(sorted(elements(given, self._looks)))
-            self.printed.append((place, names, tuple(self._called_there(place))))
+        role = run.kb.role(call.api, "writes-data")
+        given = None
+        if role is not None and isinstance(call.node, m.Call):
+            # Without an argument it is the receiver that is written.
+            given = argument_node(call.node, role.arg, role.pos) if role.arg else call.node.func
+        if given is not None and run.frame.file.path in run.imported_files:
+            self._note_printed(call.node, tuple(sorted(elements(given, self._looks))))
+
+    def _note_printed(self, node: Any, names: tuple[str, ...]) -> None:
+        place = Where(self.run, node)
+        if names and place.function is not None:
+            called = tuple(self._called_there(place.function))
+            calls = tuple((step.path, step.start) for step in place.flow)
+            self.printed.append(Printed(place.function, names, called, calls))
 
     def _called_there(self, place: tuple[str, int]) -> Iterator[tuple[int, str, int, bool]]:
         """Where a function takes what functions of the project return apart, or drops it, which these are, and whether as
@@ -322,15 +336,39 @@ class Seeds(Rule):
         def starts(path: str) -> list[int]:
             return [site.start for several in sites for site in several if site.path == path]
 
-        for (path, index), names, called in self.printed:
+        for place, names, called, calls in self.printed:
+            path, index = place
             callees = {
                 start: Callee(self.run.whole(files[file]).functions[at], starts(file), bound)
                 for start, file, at, bound in called
             }
             function = files[path].facts.functions[index]
-            if not derived_names(function, starts(path), self._looks, callees=callees).isdisjoint(names):
+            given = self._given_drawn(calls, place, starts)
+            if not derived_names(function, starts(path), self._looks, given, callees=callees).isdisjoint(
+                names
+            ):
                 return True
         return False
+
+    def _given_drawn(
+        self, calls: Sequence[tuple[str, int]], place: tuple[str, int], starts: Callable[[str], list[int]]
+    ) -> set[str]:
+        """The parameters of a function that the calls which lead to it hand what is drawn, or computed from it."""
+        files = self.run.modules.by_path
+        around = [files[path].facts.functions[_index_around(files[path].facts, at)] for path, at in calls]
+        around.append(files[place[0]].facts.functions[place[1]])
+        paths = [*(path for path, _ in calls), place[0]]
+        given: set[str] = set()
+        for number, (path, at) in enumerate(calls):
+            function, into = around[number], around[number + 1]
+            call = next((x for x in nodes(function.body) if isinstance(x, m.Call) and x.start == at), None)
+            if call is None:
+                given = set()
+                continue
+            derived = derived_names(function, starts(path), self._looks, given)
+            callee = Callee(into, starts(paths[number + 1]), into.cls >= 0)
+            given = given_params(call, callee, derived, starts(path), self._looks) or set()
+        return given
 
     def _reports_rounds(self) -> bool:
         """Whether the program trains on the batches of several epochs, and prints more than fixed texts."""
@@ -1310,3 +1348,13 @@ def _without_option(level: Rng, seed: str) -> tuple[str, str]:
     if not level.option:
         return "", f"call `{seed}` first"
     return f", unless `{level.option}` is given", f"give `{level.option}` a default value"
+
+
+def _index_around(facts: m.FileFacts, at: int) -> int:
+    """The innermost function around a place of a file; 0 for the body of the module."""
+    around = [
+        (one.start, index)
+        for index, one in enumerate(facts.functions)
+        if index and one.start <= at < one.end_of_body
+    ]
+    return max(around, default=(0, 0))[1]
