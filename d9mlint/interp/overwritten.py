@@ -27,6 +27,7 @@ from d9mlint.interp.events import (
     OperatorEvent,
     OutcomeEvent,
 )
+from d9mlint.interp.library.filled_in_loops import written
 from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
 from d9mlint.interp.state import Setting, Site
@@ -250,6 +251,7 @@ class Overwritten:
     def _lost(self, value: v.Value) -> None:
         """Everything that a value holds is overwritten."""
         interp = self._interp
+        written(interp, value)
         drawn = self._drawn(value)
         if drawn is None or interp.branching or interp.uncertain or interp.guessing:
             return

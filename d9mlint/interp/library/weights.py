@@ -159,6 +159,11 @@ def all_loaded(interp: Interp, model: v.Value, args: v.Args) -> None:
         _loaded(interp, model, False)
 
 
+def set_all(interp: Interp, model: v.Value) -> None:
+    """All weights of a model are written over."""
+    _loaded(interp, model, False)
+
+
 def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
     if not isinstance(model, (v.Inst, v.Obj)) or interp.uncertain or interp.guessing:
         return
