@@ -71,6 +71,19 @@ def test_what_is_not_followed_is_listed(tmp_path: Path) -> None:
     )
 
 
+def test_a_library_that_transforms_data_is_named(tmp_path: Path) -> None:
+    text = (
+        "from torchvision.datasets import ImageFolder\nfrom torchvision.transforms import Compose, ToTensor\n"
+        "from unheard_of import Blur\n\nif __name__ == '__main__':\n"
+        "    print(ImageFolder('x', transform=Compose([Blur(), ToTensor()]))[0])\n"
+        "    print(Compose([Blur(), ToTensor()])(3))\n"
+    )
+    (data,) = coverage_data(lint(tmp_path, {"train.py": text}))
+    said = {one["message"] for one in data["not_followed"]}
+    assert "nothing is known of `unheard_of.Blur`, which transforms data" in said
+    assert not any("ToTensor" in one for one in said)
+
+
 DATA = """
 import numpy as np
 

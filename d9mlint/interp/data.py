@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.context import Active
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import RngEntry
+    from d9mlint.knowledge.schema import RngEntry, Role
 
 
 class Entropy(NamedTuple):
@@ -451,6 +451,23 @@ def _typed(interp: Interp, value: v.Obj) -> v.Value:
     return found if found is not None else v.UNKNOWN
 
 
+_NAMES = ".__dict__"
+_ANY_NAME = "@named"
+"""Stands for a name that the program computes."""
+
+
+def member_by_name(interp: Interp, module: v.Ext, name: v.Value) -> v.Value:
+    """What a module of a library has under a name: where that is not known, one of those that it is known to have."""
+    if isinstance(name, v.Lit) and isinstance(name.value, str):
+        return interp.attribute(module, name.value, None)
+    one = f"{interp.kb.canonical(module.name)}.{_ANY_NAME}"
+    known = any(interp.kb.role(one, role) is not None for role in _BY_NAME)
+    return v.Ext(one) if known else v.UNKNOWN
+
+
+_BY_NAME: tuple[Role, ...] = ("quiet-datasets", "chosen-by-name")
+
+
 def part_of(interp: Interp, value: v.Value, found: v.Value) -> v.Value:
     """A slice of a value, of which an item is ``found``: of an array or a list that a library gave, one like it."""
     if not isinstance(value, v.Obj) or value.type == TENSOR or not raw_kind_of_elements(interp, value):
@@ -558,6 +575,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             # Some variables number devices.
             ranked = interp.kb.device(f"os.environ.{index.value}") is not None and setting is None
             return v.Obj(f"os.environ.{index.value}") if ranked else v.UNKNOWN
+        if value.name.endswith(_NAMES):
+            return member_by_name(interp, v.Ext(value.name.removesuffix(_NAMES)), index)
         return v.UNKNOWN if is_environ(interp, value) else value
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")

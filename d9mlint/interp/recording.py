@@ -713,6 +713,7 @@ _ROLES = {
     "takes-mode": "is a layer that takes `training` from its caller",
     "builds-with": "is a layer that calls some of its arguments once, to make its weights",
     "enables-mode": "enables deterministic mode",
+    "chosen-by-name": "is a class of a module of which a name chooses one",
     "moves-in-place": "moves the tensors that its receiver holds",
     "registers-hook": "gives its receiver a function to call",
     "updates-weights": "takes a step of training",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -124,8 +125,8 @@ def draws_now(kb: Knowledge, args: v.Args, entry: RngEntry, owner: v.Value | Non
 
 
 def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
-    """Whether all parts that an object is made of are applied always and alike: by name, or because nothing that is
-    known of the part draws as it was made."""
+    """Whether all parts that an object is made of are applied always and alike, as far as they are known: by name, or
+    because nothing that is known of the part draws as it was made."""
     parts = args.get("transforms", 0)
     if not isinstance(parts, v.Items) or parts.open or not _always(args.kw.get("p")):
         return False
@@ -139,9 +140,19 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
             return False
         named = one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
         draws = [known for known in kb.rng(one.api) if known.draws]
+        if not named and of_unknown_library(kb, one):
+            # Whether it draws is not known.
+            continue
         if not named and (not draws or any(_draws_as_made(kb, one.args, known) for known in draws)):
             return False
     return True
+
+
+def of_unknown_library(kb: Knowledge, value: v.Obj) -> bool:
+    """Whether nothing is known of the library that made an object."""
+    root, _, rest = value.api.partition(".")
+    known = root in kb.libraries or root in sys.stdlib_module_names or root in ("?", "builtins")
+    return bool(rest) and not known and not kb.roles(value.api)
 
 
 def _draws_as_made(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:

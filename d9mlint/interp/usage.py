@@ -184,6 +184,7 @@ def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> None:
     for value in parts(obj) if obj.api in CONTAINERS else _called_now(interp, obj):
         for one in flatten(value):
             if isinstance(one, v.Obj) and one.type != TENSOR:
+                _note_unknown(interp, obj, one)
                 use_object(interp, one, v.NO_ARGS, node, depth + 1)
             elif isinstance(one, (v.Func, v.Partial)) or (
                 isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward"))
@@ -193,6 +194,20 @@ def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> None:
                 use_base(interp, one, node, depth)
     for layer in _replaced(interp, obj):
         use_object(interp, layer, v.NO_ARGS, node, depth + 1)
+
+
+def _note_unknown(interp: Interp, whole: v.Obj, part: v.Obj) -> None:
+    """A transform of a library of which nothing is known: whether it draws is not known either."""
+    kb = interp.kb
+    applies = kb.role(whole.api, "calls-at-use") is not None or any(
+        entry.kind in _TRANSFORMS for entry in kb.rng(whole.api)
+    )
+    if applies and part.node is not None and rng.of_unknown_library(kb, part):
+        with interp.in_file(part.file):
+            interp.gap("library-call", f"nothing is known of `{part.api}`, which transforms data", part.node)
+
+
+_TRANSFORMS = ("transform", "augment")
 
 
 def _replaced(interp: RunView, obj: v.Obj) -> list[v.Obj]:

@@ -74,6 +74,7 @@ Role = Literal[
     "changes-fields",
     "changes-state",
     "checkpoints",
+    "chosen-by-name",
     "clock",
     "colored-by",
     "compiles",

@@ -26,6 +26,7 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.text import node_text
+from d9mlint.ir.traversal import called_name
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -156,7 +157,8 @@ class Pools(Rule):
 
     codes = ("DET211",)
     models = remembered(list[Where])
-    processes = remembered(bool)
+    processes = remembered_table(Site, bool)
+    """Where processes are made, and whether that is one process alone."""
     learning = remembered(bool)
     """A process or thread that the program starts trains."""
     learning_here = remembered(bool)
@@ -359,15 +361,25 @@ class Pools(Rule):
     @on_method("Process")
     def process(self, call: CallEvent) -> None:
         """Processes are started."""
-        self.processes = True
+        node = call.node
+        # A class of the program makes one for each of its instances.
+        alone = called_name(node) != "__init__" and not several_at_once(self.run, node)
+        if call.api.endswith("spawn"):
+            number = call.args.get("nprocs", 2)
+            alone = number is None or (isinstance(number, v.Lit) and number.value == 1 and not number.option)
+        site = self.run.here(node)
+        self.processes[site] = alone and site not in self.processes
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        if self.run.entry is None or not self.processes:
+        made = [self.processes[site] for site in self.processes.known()]
+        if self.run.entry is None or not made:
             return
         if self.learning_here and not self.learning:
             return  # The workers use the shared parameters, and the program alone updates them.
+        if made == [True] and not self.learning_here:
+            return  # One process updates them.
         for place in self.models:
             self.report(
                 "DET211",

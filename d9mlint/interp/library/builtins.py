@@ -28,6 +28,7 @@ from d9mlint.interp.data import (
     is_entropy,
     is_graph_dataset,
     is_module,
+    member_by_name,
     position,
     put_on_device,
     takes_away,
@@ -261,6 +262,8 @@ def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(first, (v.Obj, v.Inst)):
         known = isinstance(first, v.Obj) and first.type == opt.NAMESPACE
         return v.Mapping(first.attrs, open=not known)
+    if isinstance(first, (v.Ext, v.Mod)):
+        return interp.attribute(first, "__dict__", node)
     return first if isinstance(first, v.Mapping) else None
 
 
@@ -356,14 +359,10 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
         found = [x for x in held if _defines(owner, x.mod)] or held
         return v.AnyOf((*found, v.UNKNOWN)) if 0 < len(found) <= _MAX_NAMED else v.UNKNOWN
-    if isinstance(owner, v.Ext) and len(args.pos) == 2:
-        one = f"{interp.kb.canonical(owner.name)}.{_ANY_NAME}"
-        return v.Ext(one) if interp.kb.role(one, "quiet-datasets") is not None else v.UNKNOWN
+    if isinstance(owner, v.Ext):
+        # Where there is no such name, the default is given, as None is, or an error is raised.
+        return member_by_name(interp, owner, v.UNKNOWN)
     return v.UNKNOWN
-
-
-_ANY_NAME = "@named"
-"""Stands for the name of a dataset that the program computes."""
 
 
 def _getattribute(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
