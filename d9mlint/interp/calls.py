@@ -68,6 +68,7 @@ from d9mlint.interp.library.builtins import (
     MODELS,
     MethodModel,
     configuration,
+    hash_each,
 )
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
@@ -1033,6 +1034,9 @@ def _call_external(
     trained = interp.kb.role(api, "trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
+    hashes = hash_each(interp, api, args, node)
+    if hashes is not None:
+        return hashes
     model = MODELS.get(api)
     contained: list[v.Value] = []
     if model is not None:

@@ -5,7 +5,7 @@ all may have been, or something may have been done to it that is not followed; `
 rows of dimension ``D`` only ``I`` and ``J`` to ``K`` were (``N`` is ``ANY`` where it is not known: rows are counted
 from both ends); ``rows:LOOP`` where a loop is writing row after row, followed
 by ``|part:...`` where it does not come to all of them; ``mask:PLACE`` where only elements that a comparison selects were;
-``reported`` when it was.
+``try:START-END`` where a statement at that place goes on without those whose computation raises; ``reported`` when it was.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule
+from d9mlint.checks.settings.caught_writes import goes_on_without
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.events import (
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
 _ROW = "rows:"
 _PART = "part:"
 _MASK = "mask:"
-_PARTLY = (_ROW, _PART, _MASK)
+_TRY = "try:"
+_PARTLY = (_ROW, _PART, _MASK, _TRY)
 _MOST_ROWS = 10_000
 """Of larger dimensions it is not followed which rows are written."""
 ANY = _MOST_ROWS + 1
@@ -87,7 +89,9 @@ class UninitializedMemory(Rule):
         message = f"`{name}` is read before {some or 'it is '}written: its contents are uninitialized"
         if some:
             message = f"`{name}` is read when only {some}was written: the rest is uninitialized"
-        if isinstance(state, str) and f":{ANY}:" in state:
+        if isinstance(state, str) and state.startswith(_TRY):
+            message = f"`{name}` is read with elements that an exception left unwritten: their contents are uninitialized"
+        elif isinstance(state, str) and f":{ANY}:" in state:
             message = f"`{name}` is read although {_left_out(state)} was never written: its contents are uninitialized"
         help = f"use `{zeros}`, or write every element before reading"
         if _is_parameter(self.run, value):
@@ -108,7 +112,7 @@ class UninitializedMemory(Rule):
     def item(self, event: ItemEvent) -> None:
         """An element is read."""
         memory = _watched(self.run, event.owner)
-        if memory is not None and (memory.data is None or str(memory.data).startswith((_PART, _MASK))):
+        if memory is not None and (memory.data is None or str(memory.data).startswith((_PART, _MASK, _TRY))):
             # A view may be written through, which is not followed.
             self.contents[memory] = "written"
 
@@ -134,7 +138,14 @@ class UninitializedMemory(Rule):
         state = memory.data
         if state in ("written", "reported") or not isinstance(owner, (v.Obj, v.Member)):
             return
-        self.contents[memory] = _after_write(self.run, memory, owner, state, index, node)
+        caught = goes_on_without(self.run, node, memory)
+        if caught is not None and (state is None or str(state).startswith(_PARTLY)):
+            self.contents[memory] = f"{_TRY}{caught[0]}-{caught[1]}"
+        elif str(state).startswith(_TRY):
+            # What was left out may be written now.
+            self.contents[memory] = "written"
+        else:
+            self.contents[memory] = _after_write(self.run, memory, owner, state, index, node)
 
     def _one_of(self, owner: v.Value) -> None:
         """One of several allocations is written to, which one is not known: each may have been."""
@@ -365,6 +376,10 @@ def _holds_objects(args: v.Args) -> bool:
 def _misses_rows(interp: RunView, state: Any) -> bool:
     if not isinstance(state, str):
         return False
+    if state.startswith(_TRY):
+        # Where it raised, the rest of the statement does not run.
+        first, _, last = state[len(_TRY) :].partition("-")
+        return interp.statement is None or not int(first) <= interp.statement.start < int(last)
     if state.startswith(_ROW):
         key, _, part = state[len(_ROW) :].partition("|")
         return bool(part) or any(loop.key == key for loop in interp.loops)
@@ -375,7 +390,7 @@ def _written_rows(state: str) -> str:
     if state.startswith(_MASK):
         return "what a comparison selects "
     part = state.partition("|")[2] if state.startswith(_ROW) else state
-    if not part:
+    if not part or state.startswith(_TRY):
         return "some of its rows"
     _, dimension, size, rows = part.split(":")
     return f"index {rows} of {size} in dimension {dimension}"

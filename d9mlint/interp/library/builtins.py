@@ -161,9 +161,11 @@ def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return result
 
 
-def _map(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``map(hash, names)``: the hash of each element."""
-    if len(args.pos) != 2 or args.star or not isinstance(args.pos[0], v.Ext) or args.pos[0].name != HASHING:
+def hash_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``map(hash, names)``: the hash of each element; None for what calls another function, and for other calls."""
+    if api != "builtins.map" or len(args.pos) != 2 or args.star:
+        return None
+    if not isinstance(args.pos[0], v.Ext) or args.pos[0].name != HASHING:
         return None
     found = sample(interp, args.pos[1], node.args[1] if isinstance(node, m.Call) else None)
     one = found[0] if found else element(interp, args.pos[1])
@@ -1088,7 +1090,6 @@ MODELS: dict[str, Model] = {
     "hydra.experimental.compose": opt.hydra_compose,
     **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},
     HASHING: _hash,
-    "builtins.map": _map,
     "builtins.len": _len,
     "builtins.list": _sequence("l"),
     "builtins.tuple": _sequence("t"),

@@ -365,6 +365,8 @@ def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> Non
 
 _READING = frozenset({"read", "read_text", "read_bytes"})
 """Methods of files and paths that give all that is in a file."""
+_OPENING = "open"
+"""The method of a path that gives the file."""
 
 
 def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -372,6 +374,8 @@ def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     first = args.pos[0] if args.pos else None
     if isinstance(first, v.Obj) and first.api.rpartition(".")[2] in _READING and first.owner is not None:
         # The text of a file that is open, or of a path.
+        first = first.owner
+    if isinstance(first, v.Obj) and first.owner is not None and first.api.rpartition(".")[2] == _OPENING:
         first = first.owner
     path = literal_path(first)
     if path is None and isinstance(first, v.Obj):

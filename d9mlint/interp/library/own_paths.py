@@ -52,10 +52,21 @@ def path_of(value: v.Value | None, depth: int = 0) -> str | None:
 
 
 def literal_path(value: v.Value | None) -> str | None:
-    """A path as it is written, or made of the place of a file."""
+    """A path as it is written, joined of what is written, or made of the place of a file."""
+    own = path_of(value)
+    return own if own is not None else _written(value, 0)
+
+
+def _written(value: v.Value | None, depth: int) -> str | None:
     if isinstance(value, v.Lit):
         return value.value if isinstance(value.value, str) else None
-    return path_of(value)
+    if not isinstance(value, v.Obj) or value.args.star or value.args.kw or depth > _DEEPEST:
+        return None
+    given = [value.owner, *value.args.pos] if value.owner is not None else value.args.pos
+    if value.api in JOINED or (value.api in SAME_PATH and len(given) == 1):
+        parts = [one for one in (_written(part, depth + 1) for part in given) if one is not None]
+        return os.path.join(*parts) if parts and len(parts) == len(given) else None
+    return None
 
 
 def above(value: v.Obj, levels: int) -> v.Obj:
