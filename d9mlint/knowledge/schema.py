@@ -108,6 +108,7 @@ Role = Literal[
     "has-parts",
     "hides-ops",
     "holds",
+    "goes-on",
     "holds-states",
     "initializes",
     "iterates",
