@@ -27,7 +27,7 @@ _NESTING = re.compile(
 _HELP = re.compile(r"^[ \t]*[%\w.*]+\?{1,2}[ \t]*$")
 _ASSIGNED = re.compile(r"^([\w.,\[\]'\" \t*()]+?=[ \t]*)([%!].*)$")
 _INSTALL = re.compile(
-    r"[!%][ \t]*(?:python3?[ \t]+-m[ \t]+)?pip3?[ \t]+(?=install[ \t].*==)|%tensorflow_version[ \t]+(?=1)",
+    r"[!%][ \t]*(?:python3?[ \t]+-m[ \t]+)?pip3?[ \t]+(?=install[ \t].*(?:==|\w\[\w))|%tensorflow_version[ \t]+(?=1)",
     re.ASCII,
 )
 INSTALLS, CHOOSES = "pip insta ", "tensorflow_versi "

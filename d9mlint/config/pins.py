@@ -602,11 +602,17 @@ def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
             image = _IMAGE.search(lines[first])
             if image:
                 reader.add(image.group(1), f"=={image.group(2)}", name, first + 1, channel=IMAGE)
+            for_gpus = _GPU_IMAGE.search(lines[first])
+            if for_gpus:
+                _ask_for_extras(reader, {library_name(for_gpus.group(1)): {"cuda"}})
         elif instruction == "RUN":
             _ask_for_extras(reader, _installed(reader, name, parts))
 
 
 _IMAGE = re.compile(r"\b(?:pytorch|tensorflow)/(pytorch|tensorflow):(\d+(?:\.\d+)+)", re.ASCII)
+
+_GPU_IMAGE = re.compile(r"\bnvidia/(jax)\b(?!/)", re.ASCII)
+"""An image in which a library is built for CUDA: ``nvcr.io/nvidia/jax:24.10-py3``."""
 
 
 def _installed(reader: _Reader, name: str, parts: list[tuple[int, str]]) -> dict[str, set[str]]:
@@ -643,6 +649,12 @@ _CONDA_RELEASE = re.compile(
 """A release as a conda command names it: ``tensorflow-gpu=2.2``, ``pytorch::pytorch=1.7.1=py3.8_cuda11``."""
 EXACT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[\w,.-]*\])?==(\d[\w.]*)(?:\+[\w.]*)?", re.ASCII)
 """A requirement of one version: its name and the version, without what says how it is built."""
+
+
+def extra_of(requirement: str) -> str:
+    """A library with the extra that a requirement names, empty for one without: ``jax[cuda12]``."""
+    found = _MAY_HAVE_EXTRA.fullmatch(requirement)
+    return f"{library_name(found.group(1))}[{found.group(2).lower()}]" if found and found.group(2) else ""
 
 
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:

@@ -101,11 +101,11 @@ class Targets:
                 if self._inferred.get(library) != version and self._overrules(library, version):
                     new[library] = version
                 continue
-            target = self.version(library)
             if version.startswith(INSTALLED):
                 if library not in self._given and self._inferred.get(library) != version:
                     new[library] = version
                 continue
+            target = self.version(library)
             if target.source == _INFERRED and target.version == version:
                 continue
             if target.source in _UNPINNED or _up_to(version, target):
@@ -173,6 +173,7 @@ class Targets:
     def asks_for(self, patterns: Iterable[str]) -> bool:
         """Whether they ask for a library, or an extra of one, whose name is like one of these."""
         names = {asked.library for asked in self._pins.asked if holds(asked.marker)}
+        names.update(name for name in self._inferred if name.endswith("]"))
         return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
     def cpu_only(self, library: str) -> bool:

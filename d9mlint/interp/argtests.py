@@ -215,7 +215,7 @@ def _is_made_by(value: v.Value, names: list[str]) -> bool | None:
     if isinstance(value, v.Inst):
         return any(base.rpartition(".")[2] in names for base in value.cls.external_bases())
     if isinstance(value, v.Obj):
-        return value.api.rpartition(".")[2] in names
+        return value.api.rpartition(".")[2] in names or value.type.rpartition(".")[2] in names
     return None if value is v.UNKNOWN else False
 
 

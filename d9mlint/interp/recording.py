@@ -863,6 +863,7 @@ _ROLES = {
     "ordered-by-epoch": "shuffles by the epoch that is set",
     "out-of-memory": "is raised when memory is used up",
     "processor-count": "asks how many processors or devices there are",
+    "goes-on": "restores what an earlier run saved, and saves it by itself",
     "batch-size": "takes so many examples for each step",
     "machine-sized": "divides work by a number",
     "starts-ranks": "lets the program run in several processes",

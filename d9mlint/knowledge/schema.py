@@ -111,6 +111,7 @@ Role = Literal[
     "has-parts",
     "hides-ops",
     "holds",
+    "goes-on",
     "holds-states",
     "initializes",
     "iterates",

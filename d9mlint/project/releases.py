@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from d9mlint.base.notebooks import CHOOSES, INSTALLS
-from d9mlint.config.pins import EXACT, library_name
+from d9mlint.config.pins import EXACT, extra_of, library_name
 from d9mlint.config.targets import INSTALLED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, passing
@@ -42,7 +42,7 @@ def releases_of_project(
 
 
 def installed_by(facts: m.FileFacts) -> dict[str, str]:
-    """The releases that the commands of a notebook install, by library."""
+    """The releases that the commands of a notebook install, by library, and extras of libraries (``jax[cuda12]``)."""
     found: dict[str, str] = {}
     for stmt in facts.functions[0].body if facts.functions else ():
         items = stmt.value.elts if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Seq) else []
@@ -54,6 +54,8 @@ def installed_by(facts: m.FileFacts) -> dict[str, str]:
                 exact = EXACT.fullmatch(word)
                 if exact is not None:
                     found[library_name(exact[1])] = INSTALLED + exact[2]
+                if extra := extra_of(word):
+                    found[extra] = INSTALLED
         elif command.startswith(CHOOSES):
             found["tensorflow"] = INSTALLED + _CHOSEN
     return found

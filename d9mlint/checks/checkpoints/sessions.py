@@ -40,6 +40,12 @@ class SessionCheckpoints(Rule):
     """The RNGs that are seeded in a loop."""
     kept = remembered(set[str])
     """The RNGs whose state is restored, and ``order`` where a graph holds the state of an iterator."""
+    going_on = remembered_table(Site, Where)
+    """Where sessions are made that restore what an earlier run of the program saved, and save it themselves."""
+    drawn_then = remembered(set[str])
+    """The RNGs that are drawn from in a loop since."""
+    seeded_then = remembered(set[str])
+    """The RNGs that are seeded in a loop since."""
     reordered = remembered(bool)
     """Whether examples are read in another order in each epoch."""
 
@@ -49,6 +55,8 @@ class SessionCheckpoints(Rule):
         rng, entry = event.rng, event.entry
         if self.run.loops and rng in _STATES and entry.kind not in _KEPT:
             self.uses.update((rng, loop.key) for loop in self.run.loops)
+            if any(True for _ in self.going_on.known()):
+                self.drawn_then.add(rng)
 
     @on(SeedEvent)
     def seed(self, event: SeedEvent) -> None:
@@ -57,6 +65,14 @@ class SessionCheckpoints(Rule):
             self.kept.update(event.rngs)
         if self.run.loops:
             self.seeded.update((rng, loop.key) for rng in event.rngs for loop in self.run.loops)
+            self.seeded_then.update(event.rngs)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "goes-on") is not None)
+    def continued(self, call: CallEvent) -> None:
+        """A session is made that goes on where an earlier run has ended."""
+        role = self.run.kb.role(call.api, "goes-on")
+        if role is not None and all_hold(call.args, role.when) is True:
+            self.going_on.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "reorders") is not None)
     def shuffled(self, call: CallEvent) -> None:
@@ -92,6 +108,9 @@ class SessionCheckpoints(Rule):
         """What the program does is known."""
         if self.run.entry is None or not trains(self.run):
             return
+        for site in sorted(self.going_on.known()):
+            drawn = set(self.drawn_then) - set(self.seeded_then)
+            self._report(self.going_on[site], drawn | ({_ORDER} if self.reordered else set()))
         for site in sorted(self.saved.known()):
             used = {
                 rng
@@ -101,15 +120,19 @@ class SessionCheckpoints(Rule):
             }
             if self.reordered:
                 used.add(_ORDER)
-            lacks = [name for rng, name in _STATES.items() if rng in used - self.kept]
-            if lacks:
-                self.report(
-                    "DET601",
-                    self.saved[site],
-                    f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    _remedy(sorted(used - self.kept)),
-                    subject=self.saved[site].subject,
-                )
+            self._report(self.saved[site], used)
+
+    def _report(self, place: Where, used: set[str]) -> None:
+        """Report what a checkpoint lacks of what is used."""
+        lacks = [name for rng, name in _STATES.items() if rng in used - self.kept]
+        if lacks:
+            self.report(
+                "DET601",
+                place,
+                f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
+                _remedy(sorted(used - self.kept)),
+                subject=place.subject,
+            )
 
     def _saver(self, owner: v.Value | None) -> Site | None:
         """Where a saver of all variables was made."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import draws
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_call_if, on_method
+from d9mlint.interp.events import CallEvent, DecoratorEvent
+from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.places import Where
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
@@ -41,13 +42,23 @@ class Recomputation(Rule):
         """A function is wrapped to run again in the backward pass, and nothing restores a random number state."""
         entry = self.run.kb.role(call.api, "recomputes")
         if entry is not None and draws(self.run, call.args.get(entry.arg, entry.pos)):
-            self.report(
-                "DET411",
-                call.node,
-                f"`{call_text(call)}` runs the function again in the backward pass with other random numbers; {_WRONG}",
-                "draw with stateless functions, from a seed that is an argument of the function",
-                subject=call.api,
-            )
+            self._draws_again(call.node, call_text(call), call.api)
+
+    @on(DecoratorEvent)
+    def decorated(self, event: DecoratorEvent) -> None:
+        """A function is decorated so."""
+        name = self.run.kb.canonical(event.decorator.name) if isinstance(event.decorator, v.Ext) else ""
+        if name and self.run.kb.role(name, "recomputes") is not None and draws(self.run, event.decorated):
+            self._draws_again(event.node, name, name)
+
+    def _draws_again(self, node: Any, text: str, api: str) -> None:
+        self.report(
+            "DET411",
+            node,
+            f"`{text}` runs the function again in the backward pass with other random numbers; {_WRONG}",
+            "draw with stateless functions, from a seed that is an argument of the function",
+            subject=api,
+        )
 
     @on_call_if(lambda rule, api: api == _APPLY or rule.run.kb.role(api, "checkpoints") is not None)
     def call(self, call: CallEvent) -> None:
