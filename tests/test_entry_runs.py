@@ -65,6 +65,19 @@ def test_an_environment_made_in_a_shared_module_is_reported_for_every_entry_poin
     assert of_entry(alone, "run_b.py").findings == of_entry(both, "run_b.py").findings
 
 
+def test_what_a_run_has_made_is_freed_when_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    run_entry_at = Analyzer.run_entry_at
+
+    def counted(self: Analyzer, index: int) -> EntryReport:
+        left.append(sum(type(one) is Interp for one in gc.get_objects()))
+        return run_entry_at(self, index)
+
+    monkeypatch.setattr(Analyzer, "run_entry_at", counted)
+    run(ENVIRONMENT)
+    assert left == [0, 0]
+
+
 LIBRARIES = {
     "a.py": "import tensorflow as tf\nimport data\nprint(tf.add(data.pipeline(), 1))\n",
     "b.py": "import data, layers, step\nprint(step.train(layers.make(), data.pipeline()))\n",
