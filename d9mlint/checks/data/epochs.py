@@ -79,17 +79,19 @@ class Epochs(Rule):
         header: list[Any] = [loop.stmt.iter]
         for node in nodes(header):
             value = self.run.eval(node) if isinstance(node, m.Name) else None
-            if not isinstance(value, v.Obj) or value.type != LOADER:
-                continue
-            sampler = value.args.get("sampler", 3)
-            site = made_at(sampler) if isinstance(sampler, v.Obj) else None
-            if site is None:
-                continue
-            self.iterated.add((site, loop.key))
-            if evaluates:
-                self.evaluated.add(site)
-            if nested:
-                self.repeated.add(site)
+            # The same loader may be looked at through a progress bar on one process only.
+            for one in v.alternatives(value) if value is not None else ():
+                sampler = (
+                    one.args.get("sampler", 3) if isinstance(one, v.Obj) and one.type == LOADER else None
+                )
+                site = made_at(sampler) if isinstance(sampler, v.Obj) else None
+                if site is None:
+                    continue
+                self.iterated.add((site, loop.key))
+                if evaluates:
+                    self.evaluated.add(site)
+                if nested:
+                    self.repeated.add(site)
 
     @on_method("set_epoch")
     def set_epoch(self, call: CallEvent) -> None:
@@ -133,8 +135,9 @@ class Epochs(Rule):
         trained = self.run.training_loops
         for place in self.samplers:
             loops = {loop for site, loop in self.iterated if site == place.site}
-            if loops and trained and not loops & trained:
-                # The order in which a model is evaluated changes nothing.
+            if trained and not loops & trained and (loops or self.set_for):
+                # The order in which a model is evaluated changes nothing, nor that of what is only counted beside a
+                # sampler that gets the epoch.
                 continue
             if self.run.entry is None and place.site not in self.repeated:
                 # Whoever gets it may set the epoch.
