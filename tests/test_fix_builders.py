@@ -22,7 +22,7 @@ from d9mlint.pipeline import check
 Run = Callable[..., Any]
 Project = Callable[[dict[str, str]], Path]
 
-PROGRAMS = [
+OF_PAGES = [
     make_program(
         f"{code}:{block.line}",
         split_files(block.text),
@@ -30,7 +30,7 @@ PROGRAMS = [
     )
     for code, _, block, before in [*PAGES, *FURTHER]
     if before is None
-] + _cases()
+]
 
 
 def _fixed(root: Path, settings: dict[str, Any], overlay: dict[str, bytes] | None = None) -> Fixed:
@@ -38,7 +38,11 @@ def _fixed(root: Path, settings: dict[str, Any], overlay: dict[str, bytes] | Non
     return fix(lambda contents: check([str(root)], loaded, overlay=contents), overlay or {}, unsafe=True)
 
 
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.errors], ids=lambda p: p.name)
+def _with_errors(programs: list[Program], *marks: pytest.MarkDecorator) -> list[Any]:
+    return [pytest.param(one, id=one.name, marks=marks) for one in programs if one.errors]
+
+
+@pytest.mark.parametrize("program", [*_with_errors(OF_PAGES), *_with_errors(_cases(), pytest.mark.full)])
 def test_fixes_of_examples_parse_add_no_findings_and_are_stable(program: Program, tmp_path: Path) -> None:
     write_program(program, tmp_path)
     settings = {"cache": False, "jobs": 1, **program.settings}
