@@ -289,6 +289,39 @@ def test_a_transform_with_its_own_seed_is_told_to_use_it(tmp_path: Path) -> None
     assert found.help == "pass `seed=0`"
 
 
+GENERATORS = {
+    "for each item": (
+        "class Flip:\n    def __call__(self, x):\n        rng = np.random.default_rng()\n"
+        "        return x[::-1] if rng.random() > 0.5 else x\n\n\nprint(Flip()(np.ones(3)))\n"
+    ),
+    "in the rounds of a loop": (
+        "def shuffled(x):\n    return np.random.default_rng().permutation(x)\n\n\n"
+        "for epoch in range(3):\n    print(shuffled(np.ones(3)))\n"
+    ),
+    "in the body of a loop": "for epoch in range(3):\n    rng = np.random.default_rng()\n    print(rng.random())\n",
+}
+
+
+@pytest.mark.parametrize("use", GENERATORS)
+def test_a_generator_that_is_made_again_and_again_gets_no_fixed_seed(tmp_path: Path, use: str) -> None:
+    """Every one of them would draw the same numbers."""
+    (found,) = findings(tmp_path, f"import numpy as np\n\n\n{GENERATORS[use]}", "DET106")
+    assert found.help.startswith("make the generator once, with a seed, or") and found.fix is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rng = np.random.default_rng()\nfor epoch in range(3):\n    print(rng.random())\n",
+        "class Flip:\n    def __init__(self):\n        self.rng = np.random.default_rng()\n\n"
+        "    def __call__(self, x):\n        return x + self.rng.random()\n\n\nprint(Flip()(np.ones(3)))\n",
+    ],
+)
+def test_a_generator_that_is_made_once_gets_a_seed(tmp_path: Path, text: str) -> None:
+    (found,) = findings(tmp_path, f"import numpy as np\n\n{text}", "DET106")
+    assert found.help == "pass a seed" and found.fix is not None
+
+
 PIPELINES = {
     "options.deterministic = False\nds = ds.with_options(options)\n": "set `deterministic` to True",
     "ds = ds.map(abs, num_parallel_calls=4, deterministic=False)\n": "pass `deterministic=True`",

@@ -147,6 +147,12 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
     help = _how_to_seed(entry) + _with_others(rule, entry, call.api)
     if factory and entry.seed_pos == 0:
         help = f"pass `lambda: {factory}(0)` instead of `{factory}`"
+    anew = takes_seed and not option and not factory and _is_made_anew(rule, call.node)
+    if anew:
+        help = (
+            "make the generator once, with a seed, or pass a seed that depends on the item: with a fixed one every call "
+            "would draw the same numbers"
+        )
     rule.report(
         "DET106",
         place,
@@ -156,10 +162,26 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
         severity=Severity.WARNING if option or rule.run.state.aside else None,
         targets=assumed(rule.run, entry),
         remedy=(entry.seed_arg, "0", str(entry.seed_pos))
-        if takes_seed and entry.seed_pos is not None and not option and not factory
+        if takes_seed and entry.seed_pos is not None and not option and not factory and not anew
         else (),
         unless=_kept(rule, call.node),
     )
+
+
+def _is_made_anew(rule: Rule, node: Any) -> bool:
+    """Whether a generator is made for one use, again and again: in a loop, or by a function that is called for each
+    item."""
+    run = rule.run
+    func, stmt = run.frame.func, run.statement
+    if not run.loops and (func is None or func.fn.name not in _FOR_EACH_ITEM):
+        return False
+    if isinstance(stmt, m.Assign) and stmt.value is node:
+        return all(isinstance(one, m.Name) and "." not in one.id for one in stmt.targets)
+    return not isinstance(stmt, m.Return) or stmt.value is not node
+
+
+_FOR_EACH_ITEM = frozenset({"__call__", "__getitem__", "__iter__", "__next__"})
+"""Methods that Python's protocols call for each item, or each time that all are gone through."""
 
 
 def _kept(rule: Rule, node: Any) -> str:
