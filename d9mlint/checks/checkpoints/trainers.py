@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RoleEntry
 
 _RNGS = ("torch", "numpy", "python")
+_DROPS_LOADED = "<2.1"
+"""The releases of Lightning of which a model loads a file into a new one that nobody takes; later ones raise TypeError."""
 
 
 class ResumedTrainers(Rule):
@@ -135,7 +137,9 @@ class ResumedTrainers(Rule):
             return
         if not isinstance(statement, m.ExprStmt) or statement.value is not call.node:
             return
-        if targets is None or not targets.matches("lightning", "<2.1"):
+        if targets is None or not (
+            targets.matches("lightning", _DROPS_LOADED) or targets.differs("lightning", _DROPS_LOADED)
+        ):
             self.silent(
                 "DET602", call.node, "Lightning raises TypeError from 2.1 on, as it is called on an instance"
             )
@@ -151,11 +155,13 @@ class ResumedTrainers(Rule):
             return
         for site in {site for model in self._objects(call.args) for site in models_made(model)}:
             if site in self.dropped:
+                targets = self.run.targets
+                now = targets is not None and targets.matches("lightning", _DROPS_LOADED)
                 self.report(
                     "DET602",
                     self.dropped[site],
                     "`load_from_checkpoint` returns a new model, which is dropped: this one keeps its weights, so resumed "
-                    "training starts from the beginning",
+                    f"training starts from the beginning{'' if now else ', before Lightning 2.1, which raises TypeError'}",
                     "pass the checkpoint to the trainer, which restores optimizers and loops too: `fit(ckpt_path=...)`, "
                     "before Lightning 1.5 `Trainer(resume_from_checkpoint=...)`",
                     subject="load_from_checkpoint",
