@@ -309,10 +309,10 @@ def test_an_argument_that_is_not_given_is_not_called_unknown(run: Run, project: 
     root = project({"train.py": code})
     asked = run("explain", "train.py:5", cwd=root).out
     assert "full_determinism is False: unknown" in asked
-    assert "whether the conditions of DET312.3 are met is unknown" in asked
+    assert "whether the conditions of DET312.6 are met is unknown" in asked
     absent = run("explain", "train.py:6", cwd=root).out
     assert "full_determinism is False: not given" in absent and "are met is unknown" not in absent
-    assert "because the call does not give the argument that DET312.3 is about" in absent
+    assert "because the call does not give the argument that DET312.6 is about" in absent
     drawn = run("explain", "train.py:7", cwd=root).out
     assert "`device` is 'cuda', where there is a GPU" in drawn
     assert "because it is off by default, and not selected" in drawn

@@ -552,12 +552,9 @@ class Interp:
             return found
         parts = uncalled_parts(self.state, self._may_be_named)
         found |= parts | kept_places(self.state, self._may_be_read)
-        if self.mentions(["__dict__"]):
-            return found
         # Where all of the program was followed, a method that has not run of an instance that it keeps never does.
-        return found | stored_places(
-            self.state, lambda name, held: self._may_be_read(name, held and not self.gaps)
-        )
+        stored = stored_places(self.state, lambda name, held: self._may_be_read(name, held and not self.gaps))
+        return found if not stored or self.mentions(["__dict__"]) else found | stored
 
     @property
     def marks(self) -> StateTable[Any]:

@@ -84,8 +84,10 @@ def _value(test: Condition, wanted: bool) -> str:
         other = "int" if first == "NoneType" else "NoneType"
         return known[first if wanted else other]
     if test.made_by is not None:
-        # Sequences of Keras are what is known by how it was made.
-        return f"tf.keras.utils.{test.made_by[0]}()" if wanted else "0.5"
+        # Sequences of Keras, and configurations of RLlib, are what is known by how it was made.
+        made = test.made_by[0]
+        home = "ray.rllib.algorithms.algorithm_config" if made.endswith("Config") else "tf.keras.utils"
+        return f"{home}.{made}()" if wanted else "0.5"
     if test.stem is not None:
         return repr(test.stem) if wanted else "'other'"
     if test.mentions is not None:
