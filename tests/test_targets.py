@@ -560,6 +560,13 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ("## Environment\n**- Tensorflow-gpu version:\N{NO-BREAK SPACE} 1.3.0rc2**", "tensorflow", "1.3.0"),
         ("- PyTorch 1.4.0+", "torch", releases("torch")[0]),
         ("## Environment\n\ntensorflow==2.0.0rc1", "tensorflow", "2.0.0"),
+        ("Works with:\npython>=3.6\nTensorflow==2.0.0", "tensorflow", "2.0.0"),
+        ("Works with\n`torch==1.7.1+cu110`,\nnumpy\n\nThen run it.", "torch", "1.7.1"),
+        ("torch == 1.4.0  \nnumpy==1.17  \nand some more", "torch", "1.4.0"),
+        ("TORCH==1.4.0<br />\nnumpy==1.17<br>\nThe rest is usual.", "torch", "1.4.0"),
+        ("- torch==1.4.0<br/>", "torch", "1.4.0"),
+        ("It needs:\n```\ntorch==1.4.0\ntqdm\n```", "torch", "1.4.0"),
+        ("torch==1.4.0, torchvision==0.5.0\n- and a GPU", "torch", "1.4.0"),
     ],
 )
 def test_versions_in_a_readme_count_where_no_other_file_pins(
@@ -583,6 +590,17 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
         "    conda create -n torch python=3.8 pytorch",
         "    conda run -n a train.py torch=1.7.1",
         "    pip install a && python train.py create torch=1.7.1",
+        "We compared with torch==1.4.0",
+        "It was compared with\ntorch==1.3.0,\ntorch==1.4.0,\nand the newest release.",
+        "In all of these,\ntorch==1.4.0\nis the slowest.",
+        "All of it is slower with\ntorch==1.4.0.",
+        "torch==1.4.0\n0.913\ntorch==1.5.0\n0.914",
+        "| torch==1.4.0 | 0.913 |",
+        "<tr>\n<td>torch==1.4.0</td>\n<td>0.913</td>\n</tr>",
+        "<td>\ntorch==1.4.0\n</td>",
+        "torch==1.4.0\n------------\n\nHere it is 0.913.",
+        "### torch==1.4.0",
+        "    ./compare.sh a \\\n    torch==1.4.0",
     ],
 )
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:

@@ -659,16 +659,19 @@ def extra_of(requirement: str) -> str:
 
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
-    requirements that do, badges, and commands that install one version; likewise, the only extra of a library."""
+    requirements that do, lines of other texts that are one release as pip writes it, badges, and commands that install
+    one version; likewise, the only extra of a library."""
     reader.prose = True
     reader.gpus = reader.gpus or _GPUS.search(text) is not None
     required = False
     extras: dict[str, set[str]] = {}
-    for number, written in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    releases = _release_lines(lines)
+    for number, written in enumerate(lines, 1):
         if len(written) > LONGEST:
             continue
         line = _SPACES.sub(" ", written)
-        plain = _MARKUP.sub("", _LINK.sub(r"\1", line)).strip()
+        plain = _plain(line)
         if line.lstrip().startswith("#"):
             required = _SECTION.search(line) is not None
         for badge in _BADGE.finditer(line):
@@ -687,11 +690,48 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
                     extras.setdefault(library_name(with_extra.group(1)), set()).add(
                         with_extra.group(2).lower()
                     )
+        elif number in releases:
+            for release in _releases(plain):
+                reader.requirement(release, name, number)
         if " install " in plain or " create " in plain:
             for library, named in _installed(reader, name, [(number, plain)]).items():
                 extras.setdefault(library, set()).update(named)
     reader.prose = False
     _ask_for_extras(reader, extras)
+
+
+def _plain(line: str) -> str:
+    """A line of a README without markup."""
+    return _MARKUP.sub("", _LINK.sub(r"\1", _BREAK.sub("", line.rstrip()))).strip()
+
+
+def _releases(plain: str) -> list[str]:
+    """The releases that a line names as pip writes them, empty where it holds anything else."""
+    parts = [_EQUALS.sub("==", part) for part in _PARTS.split(plain) if part]
+    return parts if all(EXACT.fullmatch(part) and not part.endswith(".") for part in parts) else []
+
+
+def _release_lines(lines: list[str]) -> set[int]:
+    """The numbers of the lines of a README that are nothing but releases as pip writes them. Such a line may be part of a
+    sentence that goes on below, of a heading, of the cell of a table or of a command that began above: these state
+    nothing."""
+    found: set[int] = set()
+    goes_on = False
+    for number in range(len(lines), 0, -1):
+        line = lines[number - 1]
+        if len(line) > LONGEST:
+            goes_on = True
+            continue
+        if line.endswith("  ") or _BREAK.search(line.rstrip()):
+            goes_on = False
+        plain = _plain(_SPACES.sub(" ", line))
+        if _releases(plain):
+            commanded = number > 1 and lines[number - 2].rstrip().endswith("\\")
+            if not goes_on and not commanded and not _CELL.search(line):
+                found.add(number)
+        elif not plain or not (_SAID.fullmatch(plain) or _MAY_HAVE_EXTRA.fullmatch(plain)):
+            goes_on = _GOES_ON.match(line.strip()) is not None and not _ITEM.match(line.strip())
+    return found
 
 
 def _ask_for_extras(reader: _Reader, extras: Mapping[str, set[str]]) -> None:
@@ -720,6 +760,12 @@ def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None
 _SPACES = re.compile("[\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]")
 """Spaces outside of ASCII, such as the no-break space."""
 _MARKUP = re.compile(r"[`*_]{1,3}(?=[^\s`*_])|(?<=[^\s`*_])[`*_]{1,3}(?![\w])|^>+|</?\w+>")
+_BREAK = re.compile(r"<br\s*/?>$", re.IGNORECASE)
+"""What ends a line, as two spaces do, rather than only its text."""
+_CELL = re.compile(r"</?t[dh]\b", re.IGNORECASE)
+_GOES_ON = re.compile(r"[a-z\d|(]|[=-]{2,}$|</?t[dh]\b")
+"""The beginning of a line that goes on with the sentence or the cell above, or that makes a heading of it."""
+_EQUALS = re.compile(r"\s*==\s*")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _TESTED = re.compile(r"\b(?:tested|developed|implemented|run) (?:with|on|under|using|in)\b", re.IGNORECASE)
 _ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import callers, graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, parts
+from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, made_in_round, parts, rounds
 from d9mlint.interp.context import (
     CPU_CONTEXT,
     DIFFERENTIATED,
@@ -760,6 +760,8 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
         interp.state.raised = True
         return v.UNKNOWN
     inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
+    if interp.repeating and cls.find("forward") is not None:
+        made_in_round(interp, inst)
     interp.listeners.tell(InstanceEvent(inst))
     init = cls.find("__init__")
     if init is not None:
@@ -1085,6 +1087,8 @@ def _call_external(
         result.start_with(tensors.of_call(interp, api, args))
         if api not in tensors.LOADING and not api.startswith("tf."):
             result.type = TENSOR
+    if interp.repeating and is_module(interp, result):
+        made_in_round(interp, result)
     kinds: set[str] = {
         entry.kind for entry in entries if entry.kind != "entropy" or all_hold(args, entry.when) is True
     }
@@ -1961,8 +1965,14 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
             return call_member(interp, v.Member(obj, name), args, node)
     if obj.api == SEQUENTIAL and args.pos and not obj.args.star and parts(obj):
         value = args.pos[0]
-        for part in parts(obj):
-            value = call(interp, part, v.Args([value]), node)
+        for group, repeated in rounds(obj):
+            given = value
+            for part in group:
+                value = call(interp, part, v.Args([value]), node)
+            if repeated and tensors.detached(given) and not tensors.detached(value):
+                # What a later round of the loop has added is called with what requires grad.
+                for part in group:
+                    value = call(interp, part, v.Args([value]), node)
         return value
     training = args.kw.get("training")
     layer_modes.call_model(interp, obj, training, node)

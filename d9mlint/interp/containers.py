@@ -18,6 +18,8 @@ BASE = "base class"
 NAMELESS = "added part"
 """Under this name, which no attribute has, a module of the project keeps the parts that it was given under unknown names."""
 _ADDED = "@added"
+_ROUND = "@round"
+"""Attribute of a module: the loop that makes one in each of its rounds, of which only one is run."""
 MOST = 64
 """So many modules of a container are known at most."""
 _DEEPEST = 3
@@ -37,6 +39,33 @@ def parts(value: v.Obj) -> list[v.Value]:
         given = []
     added = value.attrs.get(_ADDED)
     return [*given, *added.elts] if isinstance(added, v.Items) else given
+
+
+def made_in_round(interp: Interp, module: v.Obj | v.Inst) -> None:
+    """Note of a module that a loop makes one in each round, where only one round of it is run."""
+    loop = next((one for one in reversed(interp.loops) if one.start == interp.repeating), None)
+    if loop is not None:
+        module.attrs[_ROUND] = v.Lit(loop.key)
+
+
+def rounds(container: v.Obj) -> list[tuple[list[v.Value], bool]]:
+    """The modules in a container, in their order, and together those that a round of a loop has added: whether there may
+    be more such rounds."""
+    found: list[tuple[list[v.Value], bool]] = []
+    own, last = _loop_of(container), None
+    for part in parts(container):
+        loop = _loop_of(part)
+        if found and loop is not None and loop == last:
+            found[-1][0].append(part)
+        else:
+            found.append(([part], loop not in (None, own)))
+        last = loop
+    return found
+
+
+def _loop_of(value: v.Value) -> object:
+    made = value.attrs.get(_ROUND) if isinstance(value, v.Obj | v.Inst) else None
+    return made.value if isinstance(made, v.Lit) else None
 
 
 def container_of(value: v.Value) -> v.Obj | None:

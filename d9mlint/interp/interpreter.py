@@ -69,7 +69,7 @@ from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import forget, gone_on_with, is_switch, unless_option
+from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds, unless_option
 from d9mlint.interp.trail import FUNCTIONS, Trail, every_function, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
@@ -1272,8 +1272,8 @@ class Interp:
         free = without_gradient(self, stmt)
         for name in assigned_names(stmt):
             known = self.frame.env.vars.get(name)
-            if isinstance(known, v.Obj):
-                forget(known, name in free)
+            if isinstance(known, v.Obj) and known.type == TENSOR and known.form is not None:
+                self.frame.env.vars[name] = of_later_rounds(known, name in free)
 
     def _rounds(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
         """Run the body of a loop for all of its rounds: once, and again as long as what it leaves in an attribute that

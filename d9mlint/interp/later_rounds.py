@@ -97,7 +97,16 @@ def _is_free(interp: Interp, node: Any, left: set[str], assigned: frozenset[str]
             return not node.func.name.endswith("_") and _is_free(interp, node.func.value, left, assigned)
         if not isinstance(node.func, m.Name):
             return False
-        head, _, _ = node.func.id.partition(".")
+        head, dot, name = node.func.id.partition(".")
+        if dot and head not in assigned and _keeps_free(interp, interp.lookup(head), name):
+            return True
         computes = not node.func.id.rpartition(".")[2][:1].isupper() and not node.func.id.endswith("_")
         return computes and (head in left or isinstance(interp.lookup(head), v.Ext))
     return isinstance(node, _PARTS) and all(_is_free(interp, one, left, assigned) for one in children(node))
+
+
+def _keeps_free(interp: Interp, owner: v.Value | None, name: str) -> bool:
+    """Whether an attribute is a layer that has no weights: what it gives requires grad only where its input does."""
+    layer = owner.attrs.get(name) if isinstance(owner, v.Inst) else None
+    tensor = interp.kb.tensor(layer.api) if isinstance(layer, v.Obj) and layer.type == layer.api else None
+    return tensor is not None and tensor.grad not in (None, "weights")

@@ -745,12 +745,18 @@ def row(value: v.Obj) -> Form:
     return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=dimensions, zero=old.zero)
 
 
-def forget(value: v.Obj, free: bool = False) -> None:
-    """A loop assigns the variable that holds a tensor: of what it is in a later round little is known, but that it has no
-    gradient where it is ``free`` of one in all rounds."""
-    old = value.form
-    if value.type == TENSOR and old is not None:
-        value.form = Form(None, None, old.device, False if free else old.grad or None)
+def of_later_rounds(value: v.Obj, free: bool) -> v.Obj:
+    """What a variable holds in any round of a loop that assigns it, in place of the tensor that it held before: little is
+    known, but that it has no gradient where it is ``free`` of one in all rounds. The tensor itself, which the caller may
+    use too, stays as it is."""
+    old = form(value)
+    made = v.Obj(value.api, value.type, value.args, value.node)
+    made.file, made.owner, made.likely = value.file, value.owner, value.likely
+    made.order, made.data, made.package = value.order, value.data, value.package
+    for name, known in value.attrs.items():
+        made.attrs[name] = known
+    made.start_with(Form(None, None, old.device, False if free else old.grad or None))
+    return made
 
 
 def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
