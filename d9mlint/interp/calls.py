@@ -196,7 +196,7 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     else:
         interp.branch(runs)
         _each_is_loaded(interp, func, loaded)
-    return v.join(results, max(v.MAX_ALTERNATIVES, len(runs)))
+    return v.join(results, max(v.MAX_ALTERNATIVES, len(results)))
 
 
 def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
