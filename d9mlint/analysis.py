@@ -44,7 +44,8 @@ class Runs(NamedTuple):
     def findings(self) -> list[Finding]:
         """What they found, merged."""
         training = {report.relative for report in self.entries if report.trains}
-        return merge((report.findings for report in self.reports), training, shown(self.reports))
+        trials = {report.relative for report in self.entries if report.tries_out}
+        return merge((report.findings for report in self.reports), training, shown(self.reports), trials)
 
 
 def analyze(analyzer: Analyzer, executor: Executor | None = None, cache: EntryCache | None = None) -> Runs:

@@ -1216,3 +1216,38 @@ def test_the_order_of_imports_is_part_of_what_unreached_code_has_read(tmp_path: 
         found.append(lint(tmp_path))
         assert found[-1] == lint(tmp_path, "--no-cache")
     assert found[0] == found[2] != found[1]
+
+
+TRIED_OUT = {
+    "data.py": (
+        "import os\nimport numpy as np\ndef load(d):\n    out = []\n    for f in os.listdir(d):\n"
+        "        out.append(np.load(f))\n    return out\n"
+        "if __name__ == '__main__':\n    print(np.array(load('x')))\n"
+    ),
+    "main.py": (
+        "import argparse\nimport numpy as np\nfrom data import load\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--keep', action='store_true')\nif __name__ == '__main__':\n    if p.parse_args().keep:\n"
+        "        np.save('o.npy', np.array(load('x')))\n"
+    ),
+}
+
+
+def test_a_program_is_named_before_a_guard_that_tries_a_module_out() -> None:
+    [found] = [f for f in run(TRIED_OUT).findings() if f.code == "DET209"]
+    assert found.entry_point == "main.py"
+    assert found.message.endswith("(also when data.py runs)")
+    assert any("only if `--keep`" in step.message for step in found.flow)
+    # In no order of the reports.
+    runs = run(TRIED_OUT)
+    assert Runs(runs.entries[::-1], runs.unreached).findings() == runs.findings()
+
+
+def test_a_guard_that_trains_is_named_before_a_program_that_needs_an_option() -> None:
+    trains = (
+        "    import torch\n    net = torch.nn.Linear(3, 1)\n    optim = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "    for row in np.array(load('x')):\n        optim.zero_grad()\n"
+        "        net(torch.as_tensor(row)).sum().backward()\n        optim.step()\n"
+    )
+    data = TRIED_OUT["data.py"].replace("    print(np.array(load('x')))\n", trains)
+    [found] = [f for f in run(TRIED_OUT | {"data.py": data}).findings() if f.code == "DET209"]
+    assert found.entry_point == "data.py"

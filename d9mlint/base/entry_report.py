@@ -24,7 +24,8 @@ class EntryReport(msgspec.Struct):
     large package reads some of every other module, and a list for each of them would be most of what a large tree
     needs of memory.
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
-    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained. ``releases`` are
+    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained, ``tries_out`` whether the entry point
+    is the ``__main__`` guard of a module that others import, which trains nothing and saves no weights. ``releases`` are
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
     training does; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
@@ -42,6 +43,7 @@ class EntryReport(msgspec.Struct):
     failure: str = ""
     relative: str = ""
     trains: bool = False
+    tries_out: bool = False
     gaps: list[Gap] = []
     entered: bytes = _NOTHING
     releases: dict[str, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 import msgspec
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
-from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Finding, Severity
+from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Confidence, Finding, Severity
 from d9mlint.base.terminal import listed, shortened
 
 MAX_NAMED = 3
@@ -19,10 +19,14 @@ MAX_OPS = 6
 
 
 def merge(
-    found: Iterable[Iterable[Finding]], training: Container[str] = (), shown: Container[str] = ()
+    found: Iterable[Iterable[Finding]],
+    training: Container[str] = (),
+    shown: Container[str] = (),
+    trials: Container[str] = (),
 ) -> list[Finding]:
     """One finding for each place and subject: the most confident, then the most severe, then that of an entry point
-    in ``training``, then that of the first by name. Other entry points that lead to it with the same confidence are
+    in ``training``, then that of the first by name. A program comes before ``trials``, which only try a module out, also
+    where its finding depends on an option. Other entry points that lead to it with the same confidence, or more, are
     named, unless it is mere advice for them, of another reason. What the programs of the project have ``shown`` together
     leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
@@ -41,9 +45,9 @@ def merge(
     # What reads alike is said once, whatever it is about.
     alike: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     for group in groups.values():
-        best = _ranked(group, training)[0]
+        best = _best(group, training, trials)
         alike.setdefault((best.code, best.path, best.start, best.end, best.message), []).extend(group)
-    return sorted((_joined(group, training) for group in alike.values()), key=lambda f: f.sort_key)
+    return sorted((_joined(group, training, trials) for group in alike.values()), key=lambda f: f.sort_key)
 
 
 def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:
@@ -60,13 +64,29 @@ def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:
     )
 
 
-def _joined(group: list[Finding], training: Container[str]) -> Finding:
-    best = _ranked(group, training)[0]
+def _best(group: list[Finding], training: Container[str], trials: Container[str]) -> Finding:
+    ranked = _ranked(group, training)
+    best = ranked[0]
+    if best.entry_point not in trials:
+        return best
+    programs = (
+        f
+        for f in ranked
+        if f.entry_point
+        and f.entry_point not in trials
+        and f.confidence is not Confidence.LOW
+        and f.severity.rank >= best.severity.rank
+    )
+    return next(programs, best)
+
+
+def _joined(group: list[Finding], training: Container[str], trials: Container[str]) -> Finding:
+    best = _best(group, training, trials)
     sure = {
         f.entry_point
         for f in group
         if f.entry_point
-        and f.confidence is best.confidence
+        and f.confidence.rank >= best.confidence.rank
         and (f.severity is not Severity.ADVICE or f.message == best.message)
     }
     others = sorted(sure - {best.entry_point})

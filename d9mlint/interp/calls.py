@@ -115,7 +115,7 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         before = HEAP.clock
         result = call_function(interp, func, args, node)
         if interp.orders.any:
-            interp.orders.returned(result, node, before)
+            interp.orders.returned(interp, func, result, node, before)
         if func.decorated and commands.is_group(func):
             commands.start(interp, func)
         return result
@@ -196,7 +196,7 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     else:
         interp.branch(runs)
         _each_is_loaded(interp, func, loaded)
-    return v.join(results, max(v.MAX_ALTERNATIVES, len(runs)))
+    return v.join(results, max(v.MAX_ALTERNATIVES, len(results)))
 
 
 def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:

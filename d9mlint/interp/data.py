@@ -363,7 +363,9 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
 def elements_of_own_code(value: v.Value) -> list[v.Value] | None:
     """The known elements of a sequence, of which each brings its own function or class of the project, as those of a
     registry do: running all of them runs each of these once. None where there are few, or too many."""
-    if not isinstance(value, v.Items) or not v.MAX_ALTERNATIVES < len(value.elts) <= MOST_OF_OWN_CODE:
+    if not isinstance(value, v.Items) or len(value.elts) > MOST_OF_OWN_CODE:
+        return None
+    if sum(len(v.alternatives(one)) for one in value.elts) <= v.MAX_ALTERNATIVES:
         return None
     codes = [own_code(one) for one in value.elts]
     return value.elts if None not in codes and len(set(codes)) == len(codes) else None
@@ -377,6 +379,10 @@ def own_code(value: v.Value) -> Hashable | None:
         return id(value.cls)
     if isinstance(value, v.Inst):
         return id(value.cls.cls)
+    if isinstance(value, v.AnyOf):
+        # An instance that was made in one way or another.
+        first, *others = map(own_code, value.values)
+        return first if all(one == first for one in others) else None
     if isinstance(value, v.Items) and value.kind == "t":
         return next((code for code in map(own_code, value.elts) if code is not None), None)
     return None

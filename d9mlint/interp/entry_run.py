@@ -377,6 +377,8 @@ class Analyzer:
             HEAP.undo(0)
             interp.imports.end_run()
             sys.setrecursionlimit(limit)
+        trains = entry is not None and TRAIN in interp.places
+        guards = entry is not None and entry.kind == "main" and file.path in self.project.imported
         return EntryReport(
             entry=file.path,
             function=(entry.function or "") if entry else "",
@@ -388,7 +390,8 @@ class Analyzer:
             cuts=sorted(interp.cuts),
             failure=failure,
             relative=file.relative,
-            trains=entry is not None and TRAIN in interp.places,
+            trains=trains,
+            tries_out=guards and not trains and not interp.activity.saved_files,
             gaps=sorted(interp.gaps),
             entered=packed(self._by_file(functions(interp.trail))),
             states=states(interp),

@@ -13,6 +13,7 @@ from d9mlint.ir.traversal import parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.project.modules import ModuleFile
 
 FORM = frozenset({"shape", "dtype", "size", "ndim"})
 """Attributes of arrays that say nothing of the order of their elements."""
@@ -32,20 +33,37 @@ def use_of_array(interp: Interp, node: Any, given: v.Value | None, fn: m.Functio
     use = _use(interp, node, above, whole)
     if use:
         return use
+    found = {_use(interp, one, above, whole) for one in _named(interp, interp.frame.file, fn, node)}
+    if not found or "" in found:
+        return ""
+    return REDUCED if found == {REDUCED} else PASSED_THROUGH
+
+
+def is_only_returned(interp: Interp, file: ModuleFile, fn: m.Function, node: Any) -> bool:
+    """Whether a function does nothing with an array that it makes here but return it and ask for its form."""
+    above = parents(fn)
+    if id(node) not in above:
+        return False
+    uses = [node] if isinstance(above[id(node)], m.Return) else _named(interp, file, fn, node)
+    return any(isinstance(above.get(id(one)), m.Return) for one in uses) and all(
+        isinstance(above.get(id(one)), m.Return) or one.id.partition(".")[2] in FORM for one in uses
+    )
+
+
+def _named(interp: Interp, file: ModuleFile, fn: m.Function, node: Any) -> list[m.Name]:
+    """Where a function uses the variable in which it keeps this; nothing where others may use it."""
+    above = parents(fn)
     stmt = above.get(id(node))
     if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], m.Name):
-        return ""
+        return []
     target = stmt.targets[0]
     if "." in target.id:
-        return ""
+        return []
     # What stands before it reads what the variable was before, unless a loop comes back to that.
     repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
     named = variables(fn).get(target.id, ())
     uses = [one for one in named if one is not target and (repeated or one.start >= stmt.end)]
-    found = {_use(interp, one, above, whole) for one in uses}
-    if not found or "" in found or may_be_shared(interp.whole(interp.frame.file), fn, {target.id}):
-        return ""
-    return REDUCED if found == {REDUCED} else PASSED_THROUGH
+    return [] if uses and may_be_shared(interp.whole(file), fn, {target.id}) else uses
 
 
 def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:

@@ -41,7 +41,7 @@ from d9mlint.interp.order_kinds import (
     kind_of_elements,
     takes_key_by_address,
 )
-from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, use_of_array
+from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, is_only_returned, use_of_array
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.passed_on import passed_on
 from d9mlint.interp.places import Where, function, running
@@ -1278,13 +1278,23 @@ class Orders:
             if around is not None:
                 self.put(owner, merge((self.of(owner), around)))
 
-    def returned(self, value: v.Value, node: Any, before: int) -> None:
+    def returned(self, interp: Interp, func: v.Func, value: v.Value, node: Any, before: int) -> None:
         """A call of the project has given something; ``before`` is the time at which it began."""
+        if self._is_kept(value) and value.birth > before:
+            if (
+                is_only_returned(interp, func.file, func.fn, value.node)
+                and use_of_array(interp, node, None, running(interp)) == REDUCED
+            ):
+                # The caller asks for its form, nobody else has it.
+                self.settled.append(value)
         site = getattr(node, "start", 0)
         for one in (value, *(value.elts if isinstance(value, v.Items) and value.kind == "t" else ())):
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
                 # Nobody else has seen it yet.
                 one.order = one.order._replace(site=site)
+
+    def _is_kept(self, value: v.Value) -> TypeGuard[v.Obj]:
+        return isinstance(value, v.Obj) and any(one is value for one in self.kept)
 
     def set_attribute(self, owner: v.Inst, name: str, value: v.Value) -> None:
         """An attribute of an instance: a dataset's items are taken by position, those of a dictionary by key."""

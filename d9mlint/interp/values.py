@@ -698,7 +698,10 @@ def join(values: Iterable[Value], most: int = MAX_ALTERNATIVES) -> Value:
 
 
 def _too_many(values: tuple[Value, ...], most: int) -> Value:
-    """What is left of many alternatives: those that are no literals, if they are few; else the order that some have."""
+    """What is left of many alternatives: all of them where some were kept apart before, as what a name chooses is; those
+    that are no literals, if they are few; else the order that some have."""
+    if most < MAX_CANDIDATES and any(isinstance(one, AnyOf) and len(one.values) > most for one in values):
+        return join(values, MAX_CANDIDATES)
     others: list[Value] = []
     for value in values:
         for one in alternatives(value):

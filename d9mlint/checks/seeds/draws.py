@@ -41,7 +41,7 @@ from d9mlint.interp.events import (
     SeedEvent,
 )
 from d9mlint.interp.idle import is_dropped
-from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_of
+from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
@@ -993,10 +993,10 @@ class Seeds(Rule):
         if not loaded or rng not in _OF_WEIGHTS:
             return lost
         for one in self.optimized:
-            places = places_of(self.run, one) if not is_loaded(one) else set[Site]()
-            if not places and not is_loaded(one):
+            left = places_left(self.run, one) if not is_loaded(one) else set[Site]()
+            if left is None:
                 return lost
-            loaded -= places or set()
+            loaded -= left
         if rng not in _OF_PARAMETERS and not all(map(is_loaded, self.fitted)):
             return lost
         initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}

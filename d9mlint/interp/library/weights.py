@@ -186,14 +186,22 @@ def _instead(interp: Interp, model: v.Inst | v.Obj) -> list[v.Inst | v.Obj]:
     return [one for one in others if isinstance(one, (v.Inst, v.Obj)) and interp.partings.parted(one.birth)]
 
 
-def places_of(run: RunView, model: v.Value) -> set[Site] | None:
-    """Where a module and all that it has registered were made; None where a part of it is not known."""
+def places_left(run: RunView, model: v.Value) -> set[Site] | None:
+    """Where a module and all that it has registered were made, without the parts whose weights have been loaded; None
+    where a part of it is not known."""
     seen: dict[v.Value, None] = {}
     _reach(run, model, seen, False)
+    left: set[Site] = set()
+    any_made = False
     for one in seen:
-        if isinstance(one, v.Inst) and any(held is v.UNKNOWN for held in one.attrs.values()):
-            return None
-    return {site for one in seen if isinstance(one, v.Obj) and (site := made_at(one)) is not None}
+        if isinstance(one, v.Inst):
+            if not is_loaded(one) and any(held is v.UNKNOWN for held in one.attrs.values()):
+                return None
+        elif isinstance(one, v.Obj) and (site := made_at(one)) is not None:
+            any_made = True
+            if not is_loaded(one):
+                left.add(site)
+    return left if any_made else None
 
 
 def _reach(interp: RunView, value: v.Value, seen: dict[v.Value, None], graphs: bool) -> None:
