@@ -186,7 +186,8 @@ def _rng(entry: RngEntry) -> Iterator[str]:
         yield f"  seeds: {', '.join(entry.seeds)}{seed}"
         if entry.none_seed != "fixed":
             meaning = "a new random seed" if entry.none_seed == "entropy" else "that nothing is seeded"
-            yield f"  a seed of None means {meaning}"
+            taken = f"the seed of {entry.seed_from}, or " if entry.seed_from else ""
+            yield f"  a seed of None means {taken}{meaning}"
     if entry.draws:
         yield f"  draws from: {', '.join(entry.draws)}, {_WHEN[entry.at]}"
     yield from _only(entry.only_env)

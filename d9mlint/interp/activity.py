@@ -85,7 +85,8 @@ ESTIMATOR_TRAINS = "estimator:trains"
 ESTIMATOR_USED = "estimator:used"
 """and it does not where it predicts or evaluates."""
 GRAPH_GRADIENT = "graph-gradient"
-"""Where a gradient was added to a graph of TensorFlow."""
+GRAPH_APPLIED = "graph-gradient:applied"
+"""Where a gradient was added to a graph of TensorFlow, and where a step that applies one."""
 LOADS = "loads-weights"
 INFERS = "infers"
 MODE_SET = "sets the mode of a model"
@@ -383,8 +384,10 @@ class Activity:
     @on_call_if(lambda activity, api: activity.kb.role(api, "graph-gradient") is not None)
     def graph_gradient(self, call: CallEvent) -> None:
         """``tf.gradients(loss, inputs)``."""
-        if not within_cpu(self._interp.contexts):
-            self._interp.places.setdefault(GRAPH_GRADIENT, Where(self._interp, call.node, call.api))
+        role = self.kb.role(call.api, "graph-gradient")
+        if role is not None and not within_cpu(self._interp.contexts):
+            flag = GRAPH_APPLIED if "applied" in role.more else GRAPH_GRADIENT
+            self._interp.places.setdefault(flag, Where(self._interp, call.node, call.api))
 
     @on(CallEvent)
     def graph_step(self, call: CallEvent) -> None:
@@ -410,7 +413,10 @@ class Activity:
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended."""
-        gradient = self._interp.places.get(GRAPH_GRADIENT)
+        places = self._interp.places
+        # What only predicts or evaluates has the weights of an earlier program, and leaves them as they are.
+        uses = ESTIMATOR_USED in places and ESTIMATOR_TRAINS not in places
+        gradient = places.get(GRAPH_GRADIENT) or (places.get(GRAPH_APPLIED) if not uses else None)
         trains = (
             _has_step(self._interp) or TF_TRAIN in self._interp.places or TF_TRAIN_CPU in self._interp.places
         )
@@ -418,9 +424,7 @@ class Activity:
             # Nothing trains: the gradient itself is what the program is about.
             for flag in (TF_FIT, TRAIN, TF_TRAIN):
                 self._interp.places.setdefault(flag, gradient)
-        places = self._interp.places
-        if SPECIFIED in places and ESTIMATOR_USED in places and ESTIMATOR_TRAINS not in places:
-            # It has the weights of an earlier program.
+        if uses and (SPECIFIED in places or GRAPH_APPLIED in places):
             places.setdefault(LOADS, places[ESTIMATOR_USED])
         elif _has_step(self._interp) and (SPECIFIED in places or GRAPH_RUN not in places):
             # Whatever runs it was not followed.

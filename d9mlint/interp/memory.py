@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, o
 
 import msgspec
 
+from d9mlint.interp.state import OF_OPTIONS
+
 if TYPE_CHECKING:
     from d9mlint.interp.places import Replay
     from d9mlint.interp.state import StateTable
@@ -527,14 +529,15 @@ class OnPath(Protocol):
 class MarksPath(Generic[T]):
     """A field of a listener's class that marks the path that the run is on."""
 
-    __slots__ = ("_kind", "_prefix")
+    __slots__ = ("_begin", "_kind", "_prefix")
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], begin: str = "") -> None:
         self._kind = kind
+        self._begin = begin
         self._prefix = ""
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
-        self._prefix = f"{owner.__qualname__}.{name}:"
+        self._prefix = f"{self._begin}{owner.__qualname__}.{name}:"
 
     def __get__(self, listener: OnPath, owner: type[Any]) -> PathMarks[T]:
         return PathMarks(listener.run, self._prefix, self._kind)
@@ -543,6 +546,11 @@ class MarksPath(Generic[T]):
 def marks_path(kind: type[T]) -> MarksPath[T]:
     """A field that marks paths with a ``kind``."""
     return MarksPath(kind)
+
+
+def marks_options(kind: type[T]) -> MarksPath[T]:
+    """A field that marks paths, also those that go on from a path that is taken only if an option is given."""
+    return MarksPath(kind, OF_OPTIONS)
 
 
 class ValueMarks:

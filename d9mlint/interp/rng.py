@@ -297,6 +297,11 @@ def _attribute(value: v.Value, name: str) -> v.Value | None:
     return v.UNKNOWN
 
 
+def takes_over(interp: RunView, entry: RngEntry) -> bool:
+    """Whether a call that is given no seed takes that of another RNG, or may."""
+    return bool(entry.seed_from) and interp.state.level(entry.seed_from).level != UNSEEDED
+
+
 def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if all_hold(args, entry.when) is False:
         return
@@ -308,7 +313,7 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if not anti and value is not None and v.is_none(value):
         option = v.option_of(value)
         if entry.none_seed == "entropy":
-            anti = True
+            anti = not takes_over(interp, entry)
         elif entry.none_seed == "ignored":
             if option:
                 for rng in rngs:

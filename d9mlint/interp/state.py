@@ -47,6 +47,8 @@ class Setting(NamedTuple):
 
 RNG, MODE, ENV, FLAG = "rng", "mode", "env", "flag"
 """Kinds of what a state knows by name."""
+OF_OPTIONS = "?"
+"""How marks begin that stay where paths meet of which one is taken only if an option is given."""
 ASIDE = "aside"
 """Stands among them for the option that leads to the path."""
 
@@ -365,6 +367,10 @@ def prefer(main: State, other: State, option: str) -> State:
             return other
         return main
     if other.alive:
+        if main.flags.held is not other.flags.held:
+            for flag, site in other.flags.held.items():
+                if flag.startswith(OF_OPTIONS):
+                    main.flags.setdefault(flag, site)
         for name in _differing(main.rng, other.rng):
             rng, mine = other.level(name), main.level(name)
             if rng.level == SEEDED and mine.level == UNSEEDED and not mine.option:

@@ -72,6 +72,10 @@ class Knowledge:
         self._rng_methods: dict[str, tuple[RngEntry, ...]] = {}
         self._rng_wild: Patterns[RngEntry] = Patterns()
         self.layers = (compiled, *layers)
+        self.redrawing = frozenset(
+            name for layer in self.layers for one in layer.rng if one.seed_from for name in one.used_by
+        )
+        """Methods that draw from an RNG which the call that gave their receiver has seeded."""
         self.generators: dict[str, GeneratorEntry] = {
             entry.id: entry for layer in self.layers for entry in layer.generators
         }

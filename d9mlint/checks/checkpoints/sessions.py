@@ -9,7 +9,7 @@ from d9mlint.interp.activity import trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
-from d9mlint.interp.memory import marks_path, remembered, remembered_table
+from d9mlint.interp.memory import marks_options, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -30,6 +30,8 @@ class SessionCheckpoints(Rule):
     codes = ("DET601",)
     restored = marks_path(bool)
     """The savers that the path has restored variables with, before all loops."""
+    restored_if = marks_options(str)
+    """Those that it may have restored them with, and the option that decides it."""
     saved = remembered_table(Site, Where)
     """Where savers that the path has restored from before write a file in a loop."""
     loops = remembered(set[tuple[Site, str]])
@@ -93,15 +95,24 @@ class SessionCheckpoints(Rule):
         """Variables are restored."""
         site = self._saver(call.owner)
         if site is not None and not self.run.loops:
-            self.restored[f"{site.path}:{site.start}"] = True
+            self.restored[_key(site)] = True
+            options = list(self.run.options)
+            if options:
+                self.restored_if[_key(site)] = options[-1]
 
     @on_method("save")
     def save(self, call: CallEvent) -> None:
         """Variables are saved."""
         site = self._saver(call.owner)
-        if site is not None and self.run.loops and f"{site.path}:{site.start}" in self.restored:
+        if site is not None and self.run.loops and self._is_restored(_key(site)):
             self.saved.setdefault(site, lambda: Where(self.run, call.node, call.api))
             self.loops.update((site, loop.key) for loop in self.run.loops)
+
+    def _is_restored(self, saver: str) -> bool:
+        """Whether variables may have been restored on the way here. What one option decides both is either to test or to
+        train."""
+        option = self.restored_if.get(saver)
+        return saver in self.restored or (option is not None and option not in self.run.options)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -140,6 +151,11 @@ class SessionCheckpoints(Rule):
             return None
         role = self.run.kb.role(owner.api, "saves-variables")
         return made_at(owner) if role is not None and all_hold(owner.args, role.when) else None
+
+
+def _key(saver: Site) -> str:
+    """What paths are marked with for a saver."""
+    return f"{saver.path}:{saver.start}"
 
 
 def _remedy(used: list[str]) -> str:

@@ -46,7 +46,7 @@ from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_meth
 from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
-from d9mlint.interp.rng import assumed, seed_value
+from d9mlint.interp.rng import assumed, seed_value, takes_over
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
@@ -749,6 +749,9 @@ class Seeds(Rule):
             self._forgive(report_changing_seed(self, source, node, api))
             return True
         if value is not None and v.is_none(value) and entry.none_seed == "entropy":
+            if entry.seed_from:
+                # Whether that matters is for ``replaced_seeds`` to say.
+                return not takes_over(self.run, entry)
             if any(self.run.kb.role(one, "configured") is not None for one in entry.apis):
                 # The command line may give what the configuration lacks.
                 name = entry.seed_arg
