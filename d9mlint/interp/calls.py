@@ -1674,8 +1674,10 @@ def _call_member(
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
     elif (name in _CERTAIN_METHODS or tensors.tells(interp, owner, name, args)) and (
-        # Of unknown class, or what a method of something unknown gives.
-        types[0].startswith("?") or (isinstance(owner, v.Obj) and owner.form is not None)
+        # Of unknown class, or what a method of something unknown gives; no class but that of tensors takes such arguments.
+        types[0].startswith("?")
+        or (isinstance(owner, v.Obj) and owner.form is not None)
+        or tensors.takes_only(interp, name, args)
     ):
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
     kinds: set[str] = {entry.kind for entry in entries}

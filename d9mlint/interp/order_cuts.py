@@ -1,21 +1,26 @@
-"""Loops that end after so many rounds, ``if index == 10: break``: which elements they deal with depends on the order."""
+"""Loops that end after so many rounds, ``if index == 10: break``, or with the first element that a table has: which elements
+they deal with depends on the order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from d9mlint.interp import values as v
+from d9mlint.interp.order_kinds import is_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import called_name, nodes, receiver
+from d9mlint.ir.scopes import conjuncts, target_names
+from d9mlint.ir.traversal import alike, called_name, nodes, receiver, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.orders import Loop
 
 _LIMITS = frozenset({"==", ">=", ">"})
 _ADDING = frozenset({"append", "add"})
 _known: dict[int, tuple[object, frozenset[int]]] = memo()
+_matched: dict[int, tuple[object, dict[int, m.Compare]]] = memo()
 
 
 def left(interp: Interp, stmt: m.Jump | m.Return) -> None:
@@ -24,10 +29,89 @@ def left(interp: Interp, stmt: m.Jump | m.Return) -> None:
     if (
         loop is not None
         and loop.env is interp.frame.env
-        and stmt.start in loop.cuts
         and not interp.state.aside
+        and (stmt.start in loop.cuts or _is_first_match(interp, loop, stmt))
     ):
         interp.orders.decide(loop.order)
+
+
+def _is_first_match(interp: Interp, loop: Loop, stmt: m.Jump | m.Return) -> bool:
+    """Whether a loop ends with the first element that a table has, which may have several of them."""
+    test = _first_matches(loop.stmt).get(stmt.start) if loop.stmt is not None else None
+    if test is None or loop.stmt is None:
+        return False
+    used = _names([stmt.value]) if isinstance(stmt, m.Return) else _kept(interp, loop.stmt, stmt)
+    element, table = test.left, test.comparators[0]
+    if not used & loop.taken or not _names([element]) & loop.taken or _names([table]) & loop.assigned:
+        return False
+    value = interp.eval(table) if isinstance(table, m.Name) else v.UNKNOWN
+    if isinstance(value, v.Items) and not value.open and len(value.elts) < _SEVERAL:
+        return False
+    if value is v.UNKNOWN or (isinstance(value, v.Obj) and value.api.startswith("?")):
+        # In a text, which may be a name, one of several words is looked for.
+        return any(
+            isinstance(one, m.Subscript) and alike(one.value, table) and alike(one.index, element)
+            for one in nodes(loop.stmt.body)
+        )
+    return not is_text(interp, value, table)
+
+
+_SEVERAL = 2
+
+
+def _names(parts: list[m.Expr | None]) -> set[str]:
+    return {one.id.partition(".")[0] for one in nodes([x for x in parts if x]) if isinstance(one, m.Name)}
+
+
+def _kept(interp: Interp, loop: m.For, stmt: m.Jump) -> set[str]:
+    """The names that something keeps when a loop is broken off: what is assigned before that, from them, and those that are
+    read behind the loop."""
+    function = interp.frame.func
+    body = function.fn.body if function is not None else interp.frame.file.facts.functions[0].body
+    last = max(one.end for one in statements(loop.body))
+    kept = {one.id.partition(".")[0] for one in nodes(body) if isinstance(one, m.Name) and one.start > last}
+    for one in nodes(loop.body):
+        if isinstance(one, m.Assign) and one.start < stmt.start and _assigned(one) & kept:
+            kept |= _names([one.value])
+    return kept
+
+
+def _assigned(stmt: m.Assign) -> set[str]:
+    names: set[str] = set()
+    for target in stmt.targets:
+        target_names(target, names)
+    return names
+
+
+def _first_matches(stmt: m.For) -> dict[int, m.Compare]:
+    """Where the statements start that end a loop once an element is in a collection, with that test."""
+    known = _matched.get(id(stmt))
+    if known is None or known[0] is not stmt:
+        known = _matched[id(stmt)] = (stmt, dict(_matches(stmt.body, None)))
+    return known[1]
+
+
+def _matches(body: list[m.Stmt], passed: m.Compare | None) -> Iterator[tuple[int, m.Compare]]:
+    for one in body:
+        if isinstance(one, (m.Return, m.Jump)):
+            if passed is not None and not (isinstance(one, m.Jump) and one.kind == "continue"):
+                yield one.start, passed
+            return
+        if not isinstance(one, m.If):
+            continue
+        tests = conjuncts(one.test)
+        if any(isinstance(x, m.Compare) and "==" in x.ops for x in tests):
+            # There may be one such element only.
+            yield from _matches(one.orelse, passed)
+            continue
+        yield from _matches(one.body, _member(tests, "in") or passed)
+        yield from _matches(one.orelse, _member([one.test], "not in") or passed)
+        if one.body and isinstance(one.body[-1], m.Jump) and one.body[-1].kind == "continue":
+            passed = _member([one.test], "not in") or passed
+
+
+def _member(tests: list[m.Expr], op: str) -> m.Compare | None:
+    return next((one for one in tests if isinstance(one, m.Compare) and one.ops == [op]), None)
 
 
 def cuts(stmt: m.For, enumerated: bool) -> frozenset[int]:

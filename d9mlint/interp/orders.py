@@ -116,7 +116,8 @@ class Loop:
     the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
     figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``graph_draws`` is whether it adds
     draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own graph. ``cuts`` are where
-    statements start that end it after so many rounds. ``taken`` are names of what is taken in each round."""
+    statements start that end it after so many rounds. ``stmt`` is the loop, if it is a ``for`` statement. ``taken`` are
+    names of what is taken in each round."""
 
     __slots__ = (
         "assigned",
@@ -132,6 +133,7 @@ class Loop:
         "names",
         "order",
         "start",
+        "stmt",
         "taken",
         "zeroes",
     )
@@ -150,6 +152,7 @@ class Loop:
         self.env = env
         self.before = before
         self.given = ""
+        self.stmt = stmt if isinstance(stmt, m.For) else None
         self.assigned = assigned_names(stmt) if stmt is not None else frozenset[str]()
         self.names, self.counters = order_sums.names_of(stmt)
         inner = self.counters | _counted_up(stmt)

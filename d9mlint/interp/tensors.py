@@ -252,11 +252,17 @@ def tells(interp: Interp, owner: v.Value, name: str, args: v.Args) -> bool:
     entry = interp.kb.tensor(f"{TENSOR}.{name}")
     if entry is None:
         return False
-    if any_holds(args, entry.tells) is True:
+    if takes_only(interp, name, args):
         return True
     # What such a method gives is a tensor too, and no array's positions can be flattened as one.
     known = isinstance(owner, v.Obj) and form(owner).sizes is not None
     return known or (entry.distinct == "one-column" and _is_one_column(interp, owner))
+
+
+def takes_only(interp: Interp, name: str, args: v.Args) -> bool:
+    """Whether only tensors have a method of this name that takes such arguments."""
+    entry = interp.kb.tensor(f"{TENSOR}.{name}")
+    return entry is not None and any_holds(args, entry.tells) is True
 
 
 def _transfer(

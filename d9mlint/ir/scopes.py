@@ -84,7 +84,7 @@ def changes_only_if(stmt: m.For | m.While) -> dict[str, list[m.Compare]]:
     for one in statements(stmt.body):
         if not isinstance(one, m.If):
             continue
-        for test in _conjuncts(one.test):
+        for test in conjuncts(one.test):
             if isinstance(test, m.Compare) and isinstance(test.left, m.Name) and len(test.ops) == 1:
                 tests.setdefault(test.left.id, []).append(test)
                 inside.setdefault(test.left.id, set()).update(id(x) for x in statements(one.body))
@@ -100,9 +100,10 @@ def changes_only_if(stmt: m.For | m.While) -> dict[str, list[m.Compare]]:
     return result
 
 
-def _conjuncts(test: m.Expr) -> list[m.Expr]:
+def conjuncts(test: m.Expr) -> list[m.Expr]:
+    """The tests that all hold where a test does."""
     if isinstance(test, m.BoolOp) and test.op == "and":
-        return [*_conjuncts(test.left), *_conjuncts(test.right)]
+        return [*conjuncts(test.left), *conjuncts(test.right)]
     return [test]
 
 
