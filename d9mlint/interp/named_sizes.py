@@ -174,7 +174,7 @@ def _counts_to(interp: RunView, loop: Any, memory: v.Obj, base: m.Name, dimensio
 
 
 def _size_given(memory: v.Obj, dimension: int) -> Any:
-    """The expression that an allocation is given for the size of a dimension; None where it has none of its own."""
+    """The expression that an allocation is given for the size of a dimension; None where there is no such argument."""
     args = memory.node.args if isinstance(memory.node, m.Call) else []
     if args and isinstance(args[0], m.Seq):
         args = args[0].elts

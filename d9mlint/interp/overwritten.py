@@ -156,7 +156,7 @@ class Overwritten:
 
     @on(ItemEvent)
     def item(self, event: ItemEvent) -> None:
-        """An element is read, unless it is one that elements of its own are written to."""
+        """An element is read, unless elements of it are written to."""
         if isinstance(event.owner, v.Obj) and not _is_written_in(self._interp.statement, event.node):
             self._read(event.owner)
         self._read(event.key)

@@ -404,8 +404,8 @@ def kept_places(state: State, is_read: Callable[[str], bool]) -> frozenset[Site]
 
 
 def stored_places(state: State, is_read: Callable[[str, bool], bool]) -> frozenset[Site]:
-    """Where values were drawn that are kept in attributes which nothing reads, see ``kept_places``; ``is_read`` is also
-    told whether a function keeps the instance."""
+    """Where values were drawn that are kept in attributes which nothing reads, see ``kept_places``; ``is_read`` also
+    gets whether a function keeps the instance."""
     stored: dict[str, tuple[Site, set[tuple[str, bool]]]] = {}
     for flag, site in state.flags.starting(_STORED):
         name, held, place = flag.removeprefix(_STORED).split(" ", 2)

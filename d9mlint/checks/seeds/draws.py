@@ -877,7 +877,7 @@ class Seeds(Rule):
 
     @on(BareNameEvent)
     def seed_named(self, event: BareNameEvent) -> None:
-        """A function that seeds is named in a line of its own."""
+        """A function that seeds is named in a statement that does nothing else."""
         value, node = event
         if not isinstance(value, v.Ext) or not isinstance(node, (m.Name, m.Attr)):
             return
