@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng, tensors
 from d9mlint.interp import values as v
+from d9mlint.interp.clocks import timed
 from d9mlint.interp.data import (
     binary,
     element,
@@ -158,6 +159,7 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
         # An attribute that is counted up has no one value.
         kept = old if isinstance(old, (v.Obj, v.Items)) else v.UNKNOWN
         result = binary(interp, stmt.op, kept, value, stmt)
+    result = timed(interp, result, old, value)
     if orders.any:
         result = orders.augmented(interp, stmt, old, value, result)
     assign(interp, target, result)

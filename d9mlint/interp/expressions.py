@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
+from d9mlint.interp.clocks import timed
 from d9mlint.interp.conditions import compared, condition, narrowed, truth
 from d9mlint.interp.containers import CONTAINERS, named, parts
 from d9mlint.interp.data import (
@@ -400,6 +401,7 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
         if result is v.UNKNOWN and isinstance(left, v.Obj) and isinstance(right, v.Lit):
             # A part of the processors.
             result = left if interp.kb.role(left.api, "processor-count") is not None else result
+    result = timed(interp, result, left, right)
     return interp.orders.operated(interp, node, (left, right), result) if interp.orders.any else result
 
 

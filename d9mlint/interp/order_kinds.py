@@ -82,6 +82,8 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
     if value.api == "builtins.map" and value.args.pos:
         func = value.args.pos[0]
         return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
+    if value.api == "builtins.round" and value.args.get("ndigits", 1) is None:
+        return NUMBER
     if value.type == "torch.Tensor":
         # Tensors are hashed by address, the numbers in them are not.
         return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""

@@ -7,10 +7,12 @@ integers, and of what may be integers, are not meant.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
+from d9mlint.interp.clocks import is_time
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -58,7 +60,7 @@ def loop_of(orders: Orders, interp: Interp, name: str) -> Loop | None:
 
 def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> None:
     """``total = decay * total + x`` in a loop over an arbitrary order."""
-    if not isinstance(stmt.value, (m.BinOp, m.IfExp)) or not (is_number_like(value)):
+    if not isinstance(stmt.value, (m.BinOp, m.IfExp)) or not is_number_like(value) or is_time(interp, value):
         return
     for target in stmt.targets:
         if not isinstance(target, m.Name) or not _is_term(stmt.value, target.id):
@@ -119,6 +121,22 @@ def makes_float(orders: Orders, interp: Interp, node: m.BinOp, sides: tuple[v.Va
     return node.op == "/" or id(node.left) in orders.fractions or id(node.right) in orders.fractions
 
 
+def is_number(interp: Interp, node: m.BinOp, sides: tuple[v.Value, v.Value]) -> bool:
+    """Whether the result of an operator is a number, or an array of them, and no path: a quotient of two paths is one."""
+    return any(is_float(interp, side) for side in sides) or any(
+        isinstance(one, m.Const) and isinstance(one.value, (int, float)) for one in _operands(node)
+    )
+
+
+def _operands(node: m.Expr) -> Iterator[m.Expr]:
+    """What the operators of an expression are applied to."""
+    if isinstance(node, m.BinOp):
+        yield from _operands(node.left)
+        yield from _operands(node.right)
+    else:
+        yield node
+
+
 def is_sum_of_floats(orders: Orders, interp: Interp, node: m.Expr, value: v.Value) -> bool:
     """Whether a term is a float by the operators in it, or the sum of such an expression: ``np.sum((x - 0.5) ** 2)``."""
     if isinstance(node, m.Call) and node.args and isinstance(value, v.Obj):
@@ -141,7 +159,7 @@ def gives_fraction(orders: Orders, interp: Interp, node: m.Expr) -> bool:
 def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Value, value: v.Value) -> None:
     """``stats["loss"] += x``: an item that several rounds of a loop add to."""
     target = stmt.target
-    if stmt.op not in _OPERATORS or not isinstance(target, m.Subscript):
+    if stmt.op not in _OPERATORS or not isinstance(target, m.Subscript) or is_time(interp, value):
         return
     loop = loop_of(orders, interp, target.value.id) if isinstance(target.value, m.Name) else None
     loop = loop or orders.loop_older_than(owner)

@@ -29,6 +29,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
+from d9mlint.interp.clocks import is_time
 from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.library.queues import filled_by_several
 from d9mlint.interp.order_identifiers import IDENTIFIER
@@ -1130,8 +1131,10 @@ class Orders:
     ) -> v.Value:
         """``left op right``."""
         left, right = sides
-        if self.loops and order_sums.makes_float(self, interp, node, sides):
+        if order_sums.makes_float(self, interp, node, sides):
             self.fractions.add(id(node))
+            if result is v.UNKNOWN and order_sums.is_number(interp, node, sides):
+                result = v.Obj("builtins.float")
         identifier = order_identifiers.operated(interp, node, left, right)
         if identifier is not None and not isinstance(result, (v.Lit, v.Items)):
             result = order_identifiers.made_from(result, identifier)
@@ -1173,7 +1176,7 @@ class Orders:
                 order = merge((order, self.iterated(interp, value, stmt.value)))
             order = merge((order, around))
             return self.carried(new, order)
-        if self.loops:
+        if self.loops and not is_time(interp, value):
             around = self._summed(interp, stmt, old, value)
             if around is not None:
                 return self.carried(v.UNKNOWN if isinstance(new, v.Lit) else new, around)
