@@ -79,7 +79,7 @@ from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
-from d9mlint.interp.order_sorting import KEYED, LENGTH, SORT_KEY
+from d9mlint.interp.order_sorting import KEYED, SORT_KEY, ties
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
@@ -1374,11 +1374,11 @@ def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
 def _rank(
     interp: Interp, api: str, key: v.Func | v.Partial, args: v.Args, node: Any, owner: v.Value | None
 ) -> None:
-    """The key function of a sort is called for its elements: it may give an identifier, or a length."""
+    """The key function of a sort is called for its elements: it may give an identifier, or what several of them give."""
     sequence = owner if owner is not None else args.pos[0] if args.pos else None
     one = element(interp, sequence) if isinstance(sequence, v.Items) and sequence.elts else None
     given = call(interp, key, v.Args([one]) if one is not None else _ANY, node)
-    if isinstance(given, v.Obj) and given.api == LENGTH:
+    if ties(interp, given):
         interp.orders.tied.add(id(node))
     ranked = leading(given)
     if ranked is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Order, Orders
     from d9mlint.knowledge.schema import OrderEntry
 
@@ -22,8 +23,25 @@ SORT_KEY = "@sort key"
 KEYED = frozenset({"builtins.sorted", "builtins.min", "builtins.max", "*.sort"})
 """What calls a key function for each element."""
 LENGTH = "builtins.len"
-"""A key by which several elements may be equal: a sort by it leaves them in the order in which they were."""
 _MAX_CHAIN = 16
+
+
+def ties(interp: Interp, given: v.Value) -> bool:
+    """Whether several elements may give the same key: a length, or how often they occur."""
+    if not isinstance(given, v.Obj):
+        return False
+    entry = interp.kb.order(given.api, given.owner is not None) or interp.kb.order(given.api)
+    return entry is not None and entry.ties
+
+
+def keeps_ties(interp: Interp, key: v.Value) -> bool:
+    """Whether a function that is given as a key is one of which several elements may give the same."""
+    if isinstance(key, v.Member):
+        owner = key.owner.type if isinstance(key.owner, v.Obj) else ""
+        entry = interp.kb.order(f"{owner}.{key.name}", True)
+    else:
+        entry = interp.kb.order(interp.kb.canonical(key.name)) if isinstance(key, v.Ext) else None
+    return entry is not None and entry.ties
 
 
 def settle(orders: Orders, value: v.Value | None) -> None:

@@ -521,11 +521,12 @@ class Orders:
                 self.put(owner, order)
                 return result
             return self.carried(result, order)
-        if entry is not None and entry.key in args.kw and self._keeps_ties(args.kw[entry.key], node):
+        if entry is not None and entry.key in args.kw and self._keeps_ties(interp, args.kw[entry.key], node):
             # Of elements that are equally long, the first one stays the first.
             if role == "settle":
                 return result
-            if api == "builtins.sorted" and args.pos:
+            if len(args.pos) == 1 and owner is None:
+                # Of several that are the longest, `max` gives the first one.
                 written = node.args[0] if getattr(node, "args", None) else node
                 return self.carried(result, self.iterated(interp, args.pos[0], written))
         if role == "end":
@@ -853,11 +854,11 @@ class Orders:
         """What sorting the elements leaves: the order inside of each."""
         return Order(order.keys, INNER) if order is not None and order.kind in (NESTED, INNER) else None
 
-    def _keeps_ties(self, key: v.Value, node: Any) -> bool:
-        """Whether a sort is by nothing but a length."""
+    def _keeps_ties(self, interp: Interp, key: v.Value, node: Any) -> bool:
+        """Whether a sort is by nothing but what several elements may have, such as a length."""
         by_function = id(node) in self.tied
         self.tied.discard(id(node))
-        return by_function or (isinstance(key, v.Ext) and self.kb.canonical(key.name) == LENGTH)
+        return by_function or order_sorting.keeps_ties(interp, key)
 
     def _counted(self, interp: Interp, args: v.Args, node: Any, result: v.Value) -> v.Value:
         """``len(ids)`` of something that the loop makes longer is an index."""

@@ -739,7 +739,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     with their positions, of which it only matters which elements they have: data that the program tests for its
     elements is not taken to be kept for its order. ``looked_up`` are arguments whose elements are looked up by a key,
     unless ``unless`` holds: their order is not that of the result. What takes ``numbers`` raises where it is given
-    texts. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
+    texts. Of what ``ties``, several elements may give the same, so that a sort by it leaves them in the order in which they
+    were. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
     gives them to a person to look at; what ``answers`` names in a page also what a model has found.
     """
 
@@ -772,6 +773,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of_file: bool = False
     reduces: Literal["", "any", "whole"] = ""
     reducible: bool = False
+    ties: bool = False
     table: bool = False
     shows: bool = False
     answers: bool = False
