@@ -990,7 +990,10 @@ STEP = "    net(torch.zeros(1, 2)).sum().backward()\n    torch.save(net.state_di
 GUARDED = 'if __name__ == "__main__":\n'
 SEEDED = "call `torch.manual_seed(seed)`"
 AT_START = f"{SEEDED} at the start of train.py"
-CHILD = "at the start of `train()`, which runs in new processes"
+CHILD = (
+    "at the start of `train()`, which runs in new processes, with a different seed in each unless all have to draw "
+    "the same numbers"
+)
 PLACES = {
     "in the program": (
         f"{IN_PROCESSES}    torch.manual_seed(rank)\n    Net()\n{STEP}{GUARDED}    mp.spawn(train, (Net(),))\n",

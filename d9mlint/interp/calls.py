@@ -1148,7 +1148,8 @@ def _call_elsewhere(interp: Interp, api: str, args: v.Args, node: Any) -> None:
 
 def _environments(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.Value]:
     """The environments that a vector makes, or that a wrapper is put around."""
-    first = environments.begins_with(interp, api, args)
+    afresh = environments.begins_with(interp, api, args, "spawns-environments")
+    first = afresh or environments.begins_with(interp, api, args, "starts-environments")
     if not first:
         return environments.inside(interp, api, args, node)
 
@@ -1159,7 +1160,8 @@ def _environments(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.V
                 run_methods(interp, one, node)
         return found
 
-    return processes.in_new_process(interp, first, node, work)
+    begin = processes.in_new_process if afresh else processes.in_started
+    return begin(interp, first, node, work)
 
 
 def _class_of(interp: Interp, api: str, args: v.Args) -> str:

@@ -58,6 +58,7 @@ from d9mlint.interp.heap import (
 )
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.later_rounds import without_gradient
+from d9mlint.interp.library.processes import context_class
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_between, loaded_places
 from d9mlint.interp.listening import Listeners
@@ -257,7 +258,7 @@ class Interp:
         # What module bodies seeded and set: a process that is spawned repeats it.
         self.module_rng: dict[str, Rng] = {}
         self.module_modes: dict[str, Setting] = {}
-        # What runs in a new process that shares no memory with the program, by the name of its function.
+        # What runs in a process that the program starts, by the name of its function.
         self.spawned = ""
         # The handles of hooks that modules were given.
         self.hooks: list[v.Obj] = []
@@ -1473,7 +1474,7 @@ class Interp:
         fact = self.frame.file.facts.classes[stmt.cls]
         bases = [self.eval(base) for base in fact.bases]
         keywords = {keyword.name: self.eval(keyword.value) for keyword in fact.keywords}
-        flat = tuple(one for base in bases for one in v.alternatives(base))
+        flat = tuple(context_class(one) for base in bases for one in v.alternatives(base))
         env = v.Env(self.frame.env if not self.frame.is_class else self.frame.env.parent)
         cls = v.Cls(self.frame.mod, self.frame.file, fact, flat, env)
         outer = self.frame

@@ -844,6 +844,7 @@ _ROLES = {
     "writes-data": "writes data into a file",
     "contains-environment": "makes environments, or is put around one: its methods call theirs",
     "spawns-environments": "runs its environments in new processes, which have no state of this one",
+    "starts-environments": "runs its environments in processes that are copies of this one",
     "new-process": "runs functions in processes that it starts",
     "runs-python": "is an op that calls a function of Python",
     "begins-episode": "begins an episode in the simulator that it is a method of",

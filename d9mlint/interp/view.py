@@ -91,7 +91,7 @@ class RunView(Protocol):
 
     @property
     def spawned(self) -> str:
-        """The function that a new process runs, in one that shares nothing with the program; empty elsewhere."""
+        """The function that a process runs which the program starts; empty in the program itself and in its threads."""
 
     @property
     def imported_files(self) -> frozenset[str]:

@@ -186,6 +186,7 @@ Role = Literal[
     "shaped-as-index",
     "shows-structure",
     "spawns-environments",
+    "starts-environments",
     "stacks-rows",
     "starts-evaluated",
     "starts-in-training",
@@ -366,7 +367,8 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ``torch.cuda.manual_seed(_all)`` alone seeds. ``title`` is what messages call it, ``seed`` the call that they
     recommend, ``where`` the place of that call unless it is the start of the program; ``rule`` reports draws
     without a seed. ``starts`` says how it begins: from ``entropy``, or from a ``constant``, so that it needs no
-    seed. ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` one
+    seed. ``forked`` says how it begins in a child that ``fork`` makes: as a ``copy``, or from ``entropy`` again.
+    ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` one
     whose seed is its seed too. In functions
     with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named.
     """
@@ -378,6 +380,7 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     where: str = ""
     rule: str = "DET113"
     starts: Literal["entropy", "constant"] = "entropy"
+    forked: Literal["copy", "entropy"] = "copy"
     seeded_from: str = ""
     seeded_with: str = ""
     inside: list[str] = []

@@ -25,7 +25,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, trains, where
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
-from d9mlint.interp.context import NOT_ITERATED, RESTORED, TRAINING_CONTEXT
+from d9mlint.interp.context import NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
 from d9mlint.interp.data import DIFFERS_BY, Entropy, differing, is_entropy
 from d9mlint.interp.events import (
     AttributeEvent,
@@ -170,6 +170,7 @@ class Initial(NamedTuple):
     made: bool
 
 
+_PER_PROCESS = ", with a different seed in each unless all have to draw the same numbers"
 _IN_GRAPH = "where this graph is the default one, before its operations are made"
 
 
@@ -216,7 +217,7 @@ class Seeds(Rule):
     trains_parts = remembered(bool)
     """Whether the last mode that the program has put a module into is that of training."""
     unseeded = marks_path(Where)
-    """Draws without a seed on this path, by generator."""
+    """Draws without a seed on this path, by generator and process."""
     trained = remembered_table(str, bool)
     """Generators from which something had been drawn without a seed where the program trained."""
 
@@ -540,12 +541,12 @@ class Seeds(Rule):
                 at = (one, self.run.here(node))
                 self.borrowed[at] = bool(self.borrowed.get(at)) or entry.at == "use"
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
-        self.processes.setdefault((rng, kind, self.run.spawned), lambda: True)
+        self.processes.setdefault((rng, kind, self._process()), lambda: True)
         site = self.run.here(node)
         if kind in _OVERWRITABLE and place.site != site:
             self.further.setdefault((rng, kind, site), lambda: self._here(event))
         if not self.run.guessing:
-            self.unseeded.setdefault(rng, place)
+            self.unseeded.setdefault(self._own(rng), place)
             known: Kind = "use" if kind == "weak" and used else kind
             in_variable = kept(self.run, node) if known in _REPLACEABLE else None
             self.early.setdefault(
@@ -582,8 +583,18 @@ class Seeds(Rule):
             targets,
             unknown,
             level.new_graph,
-            self.run.spawned,
+            self._process(),
         )
+
+    def _process(self) -> str:
+        """The function that a process runs which the program has started; empty in the program itself."""
+        # Only that a process or thread is running is asked, so that what a call did is not taken over from another one.
+        return self.run.spawned if THREAD in self.run.contexts else ""
+
+    def _own(self, rng: str) -> str:
+        """The generator of the process that is running: what another one draws comes neither before nor after its seed."""
+        process = self._process()
+        return f"{rng} of {process}" if process else rng
 
     def _own_seed(self, event: DrawEvent) -> str:
         """The argument with which a call seeds the generator that it draws from; empty where it has none."""
@@ -704,7 +715,7 @@ class Seeds(Rule):
                 self.seeded_again.update(
                     at[1] for at in self.borrowed.known() if at[0] == rng and not self.borrowed[at]
                 )
-            place = self.unseeded.get(rng)
+            place = self.unseeded.get(self._own(rng))
             if self.run.starting_worker:
                 continue
             if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
@@ -722,7 +733,7 @@ class Seeds(Rule):
     def late_seed(self, event: LateSeedEvent) -> None:
         """What is used was drawn before a seed that has been set since: a default argument, or the weights of a model."""
         rng, entry, node, site, call = event
-        draw = self.unseeded.pop(rng)
+        draw = self.unseeded.pop(self._own(rng))
         if draw is not None:
             seed = Where(self.run, node if call is None else call, rng)
             seed.site = site
@@ -853,7 +864,7 @@ class Seeds(Rule):
         here = self.run.loaded_weights
         self.loaded = here if known is None else known & here
         for rng in _OF_PARAMETERS:
-            if rng in self.unseeded:
+            if self._own(rng) in self.unseeded:
                 self.trained[rng] = True
 
     def also(self) -> Iterable[tuple[Listening, Callable[[AttributeEvent], None]]]:
@@ -898,6 +909,9 @@ class Seeds(Rule):
             # What only makes a seed is reported once.
             self.reporter.withdraw("DET106", site)
             self._forgive(site)
+        for site in self.reporter.sites("DET211"):
+            # What the workers of a pool draw is reported once: generators for each item need no seed of the process.
+            self._forgive(site, of_processes=True)
         if self.run.entry is None:
             return
         late = {rng: self.late[rng] for rng in self.late.known()}
@@ -1122,7 +1136,9 @@ class Seeds(Rule):
             names = [f"`{one}()`" for one in sorted(begun - {""})]
             runs = "run" if len(names) > 1 else "runs"
             itself = f"{where_to_seed}, and " if "" in begun else ""
-            where_to_seed = f"{itself}at the start of {' and '.join(names)}, which {runs} in new processes"
+            where_to_seed = (
+                f"{itself}at the start of {' and '.join(names)}, which {runs} in new processes{_PER_PROCESS}"
+            )
             remedy = ("process",)
         elif new_graph and not place.option:
             # A seed at the start of the program is for a graph that is replaced.
@@ -1148,6 +1164,12 @@ class Seeds(Rule):
                 f"in a worker, whose seed comes from {title}, before that" if in_worker else f"before {title}"
             )
             message = f"`{api}` draws random numbers {before} is seeded (entry point {place.entry})"
+            if spawned and not in_worker:
+                # The program itself may have seeded its own.
+                message = (
+                    f"`{api}` draws random numbers in a new process, in which {title} is not seeded "
+                    f"(entry point {place.entry})"
+                )
             help = f"call `{seed}` {where_to_seed}"
             if own:
                 asked.add(place.site)
@@ -1179,13 +1201,14 @@ class Seeds(Rule):
         )
         return True
 
-    def _forgive(self, site: Site) -> None:
-        """A draw that only makes a seed is reported once, as a seed that differs; the next one takes its place."""
+    def _forgive(self, site: Site, of_processes: bool = False) -> None:
+        """A draw that is reported by another rule, as one that only makes a seed which differs, is reported once; the next
+        one takes its place. Where that rule is about processes it says nothing of draws in the program itself."""
         for other in self.further.known():
-            if other[2] == site:
+            if other[2] == site and (self.further[other].spawned or not of_processes):
                 self.further.pop(other)
         for key in self.first.known():
-            if self.first[key].place.site == site:
+            if self.first[key].place.site == site and (self.first[key].spawned or not of_processes):
                 self.first.pop(key)
                 others = [self.further[one] for one in self.further.known() if one[:2] == key]
                 if others:

@@ -3,7 +3,7 @@ around environments: wrappers, and vectors of several."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
@@ -87,10 +87,12 @@ def inside(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.Value]:
     return found
 
 
-def begins_with(interp: Interp, api: str, args: v.Args) -> str:
-    """What runs first in the processes that a vector starts anew for its environments; empty where it starts none, or
-    copies of this process."""
-    role = interp.kb.role(api, "spawns-environments")
+def begins_with(
+    interp: Interp, api: str, args: v.Args, name: Literal["spawns-environments", "starts-environments"]
+) -> str:
+    """What runs first in the processes that a vector starts for its environments as a role says; empty where it starts
+    none so."""
+    role = interp.kb.role(api, name)
     if role is None or all_hold(args, role.when) is not True:
         return ""
     given = args.get(role.arg, role.pos)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from d9mlint.interp import values as v
@@ -10,7 +10,7 @@ from d9mlint.interp.context import SPAWNED, THREAD
 from d9mlint.interp.data import element
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.library.queues import SEVERAL
-from d9mlint.interp.state import MODE, RNG, State, StateTable
+from d9mlint.interp.state import MODE, RNG, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, parents
@@ -29,10 +29,8 @@ def _spawn(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     passed = v.Args([v.Obj(RANK), *passed.pos], star=passed.star)
     if func is not None:
         method = args.get("start_method", 5)
-        if isinstance(method, v.Lit) and method.value == "fork":
-            _in_state(interp, interp.state.copy(), func, passed, node)
-        else:
-            in_new_process(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
+        begin = _in_copy if isinstance(method, v.Lit) and method.value == "fork" else in_new_process
+        begin(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
     return v.NONE
 
 
@@ -123,9 +121,29 @@ def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -
     return found
 
 
+def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
+    """What runs in processes that are copies of this one, made by ``fork``: some generators begin anew in them, whatever
+    the program has seeded."""
+    state = interp.state.copy()
+    if interp.entry is not None:
+        for generator in interp.kb.generators.values():
+            if generator.forked == "entropy":
+                state.rng[generator.id] = Rng(UNSEEDED)
+    outer, interp.spawned = interp.spawned, name
+    found = _run_in_state(interp, state, run, node)
+    interp.spawned = outer
+    return found
+
+
+def in_started(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
+    """What runs in processes that are started as the program has chosen."""
+    begin = in_new_process if interp.mode(_STARTS_AFRESH).value is True else _in_copy
+    return begin(interp, name, node, run)
+
+
 def first_in(args: v.Args) -> str:
-    """The name of the function that is handed over in a call to begin a process, or of the constructor of a class, or its
-    first method where it has none; empty where there is none."""
+    """The name of the function that is handed over in a call to begin a process, of the method that runs where an instance
+    is, or of the constructor of a class, or its first method where it has none; empty where there is none."""
     for value in args.values():
         for one in v.alternatives(value):
             while isinstance(one, v.Partial):
@@ -136,6 +154,8 @@ def first_in(args: v.Args) -> str:
                 methods = [name for name, x in one.env.all().items() if isinstance(x, v.Func)]
                 own = isinstance(one.find("__init__"), v.Func) or not methods
                 return f"{one.cls.name}.{'__init__' if own else methods[0]}"
+            if isinstance(one, v.Inst) and isinstance(one.cls.find("__call__"), v.Func):
+                return f"{one.cls.cls.name}.__call__"
     return ""
 
 
@@ -177,18 +197,20 @@ def _seeds(interp: Interp, cls: v.Cls) -> bool:
 
 
 def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``Process(target=f, args=(...))`` and ``Thread``: run when made, forked from the present state."""
+    """``Process(target=f, args=(...))`` and ``Thread``: run when made, from the present state."""
     func = args.get("target", 1)
-    if func is not None:
-        passed = of_thread(args)
-        if api != "threading.Thread" and interp.mode(_STARTS_AFRESH).value is True:
-            in_new_process(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
-            return v.Obj(api, "", args, node)
-        state = interp.state.copy()
-        outer = interp.sharing
-        interp.sharing = _shared_since(interp, node) if api == "threading.Thread" else 0
-        _in_state(interp, state, func, passed, node)
-        interp.sharing = outer
+    if func is None:
+        return v.Obj(api, "", args, node)
+    passed = of_thread(args)
+    outer = interp.sharing
+    if api == "threading.Thread":
+        interp.sharing = _shared_since(interp, node)
+        _in_state(interp, interp.state.copy(), func, passed, node)
+    else:
+        interp.sharing = 0
+        begin = _begin([api])
+        begin(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
+    interp.sharing = outer
     return v.Obj(api, "", args, node)
 
 
@@ -220,8 +242,32 @@ def _in_executor(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 _STARTS_AFRESH = "python.starts_afresh"
 """Stands for a start method of processes by which nothing of the program's state is in them."""
 _AFRESH = ("spawn", "forkserver")
-_STARTED_AFRESH = frozenset({f"multiprocessing.context.{name}Process" for name in ("Spawn", "ForkServer")})
-"""Classes of processes that are always started so."""
+_CLASSES = {
+    "fork": "multiprocessing.context.ForkProcess",
+    "spawn": "multiprocessing.context.SpawnProcess",
+    "forkserver": "multiprocessing.context.ForkServerProcess",
+}
+"""Classes of processes that are always started in one way."""
+
+
+def context_class(value: v.Value) -> v.Value:
+    """The class that ``Process`` of a context of ``multiprocessing`` is; any other value itself."""
+    if not isinstance(value, v.Member) or value.name != "Process":
+        return value
+    context = value.owner
+    if not isinstance(context, v.Obj) or context.type != "multiprocessing.get_context":
+        return value
+    method = context.args.get("method", 0)
+    chosen = str(method.value) if isinstance(method, v.Lit) and not v.option_of(method) else ""
+    return v.Ext(_CLASSES.get(chosen, "multiprocessing.Process"))
+
+
+def _begin(names: Iterable[str]) -> Callable[[Interp, str, Any, Callable[[], T]], T]:
+    """How a process is started whose class has, or inherits from, one of these names."""
+    for name in names:
+        if name in _CLASSES.values():
+            return _in_copy if name == _CLASSES["fork"] else in_new_process
+    return in_started
 
 
 def _set_start_method(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -265,14 +311,12 @@ def in_workers(interp: Interp, pool: v.Obj, args: v.Args, node: Any, run: Callab
     given = pool.args.get("initargs", 2 if pool.type.endswith("Pool") else 3)
 
     def work() -> T:
-        if isinstance(start, (v.Func, v.Partial)):
+        if isinstance(start, (v.Func, v.Partial, v.Ext)):
             interp.call(start, handed_on(given, None), node)
         return run()
 
     def begin() -> T:
-        if interp.mode(_STARTS_AFRESH).value is True:
-            return in_new_process(interp, first_in(args) or interp.spawned, node, work)
-        return _run_in_state(interp, interp.state.copy(), work, node)
+        return in_started(interp, first_in(args) or interp.spawned, node, work)
 
     context = pool.owner if pool.owner is not None else pool.args.get("mp_context", 1)
     return _with_context(interp, context, node, begin)
@@ -306,16 +350,16 @@ def _shared_since(interp: Interp, node: Any) -> int:
 
 
 def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
-    """``start()`` of the project's own ``Thread`` or ``Process``: its ``run`` starts from the present state."""
+    """``start()`` of the project's own ``Thread`` or ``Process``."""
     run = owner.cls.find("run") if isinstance(owner, v.Inst) else None
     if not isinstance(owner, v.Inst) or not isinstance(run, v.Func):
         return None
     own, bases = run.bind(owner), owner.cls.external_bases()
-    afresh = interp.mode(_STARTS_AFRESH).value is True and "threading.Thread" not in bases
-    if afresh or not _STARTED_AFRESH.isdisjoint(bases):
-        in_new_process(interp, _named(interp, own), node, lambda: interp.call(own, v.NO_ARGS, node))
-    else:
+    if "threading.Thread" in bases:
         _in_state(interp, interp.state.copy(), own, v.NO_ARGS, node)
+        return v.NONE
+    begin = _begin(bases)
+    begin(interp, f"{owner.cls.cls.name}.run", node, lambda: interp.call(own, v.NO_ARGS, node))
     return v.NONE
 
 
@@ -399,6 +443,7 @@ PROCESS_MODELS = {
     "torch_xla.distributed.xla_multiprocessing.spawn": _spawn,
     "multiprocessing.Process": _process,
     "torch.multiprocessing.Process": _process,
+    **dict.fromkeys(_CLASSES.values(), _process),
     "threading.Thread": _process,
     "threading.Timer": _timer,
     "asyncio.to_thread": _to_thread,
@@ -414,7 +459,7 @@ PROCESS_METHODS = {
             "threading.Thread",
             "multiprocessing.Process",
             "torch.multiprocessing.Process",
-            *_STARTED_AFRESH,
+            *_CLASSES.values(),
         )
     },
 }
