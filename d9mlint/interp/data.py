@@ -15,6 +15,7 @@ from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, Ope
 from d9mlint.interp.library import index_updates
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
+from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
@@ -843,12 +844,16 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         if isinstance(index, v.Lit):
             interp.set_env(str(index.value), value, node)
     elif isinstance(owner, v.Mapping):
+        scope = scope_of(interp, node)
+        if scope is not None:
+            set_in_scope(scope, index, value)
         if isinstance(index, v.Lit) and not isinstance(index.value, (list, dict)):
             if interp.branching and index.value in owner.items:
                 value = v.join((owner.items[index.value], value))
             owner.items[index.value] = value
         else:
             owner.open = True
+            as_defaults(owner.items, index, value)
             key = (UNKNOWN_KEY, getattr(node, "start", 0))
             before = owner.items.get(key)
             if isinstance(value, (v.Func, v.Cls)) and before is not None:

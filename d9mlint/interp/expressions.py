@@ -117,6 +117,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if isinstance(value, v.Mapping):
         if value.attributes and name in value.items:
             return value.items[name]
+        if value.attributes and name == "__dict__":
+            return v.Mapping(value.items, value.open)
         return v.Member(value, name)
     if isinstance(value, v.Super):
         return _super_attribute(interp, value, name)

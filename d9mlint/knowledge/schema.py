@@ -168,6 +168,7 @@ Role = Literal[
     "restores-rng",
     "restores-weights",
     "resumes-epochs",
+    "trains-in-epochs",
     "resumes-training",
     "rounds-down",
     "runs-python",

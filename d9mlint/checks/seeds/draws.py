@@ -11,6 +11,7 @@ from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
+from d9mlint.checks.seeds.trials import trains_on
 from d9mlint.checks.seeds.unread_models import (
     Class,
     Kept,
@@ -216,6 +217,8 @@ class Seeds(Rule):
     """What trains itself, or is a loss whose gradients are computed."""
     trains_parts = remembered(bool)
     """Whether the last mode that the program has put a module into is that of training."""
+    trains_on = remembered(bool)
+    """Whether the program trains for more rounds than a smoke test does."""
     unseeded = marks_path(Where)
     """Draws without a seed on this path, by generator and process."""
     trained = remembered_table(str, bool)
@@ -867,6 +870,12 @@ class Seeds(Rule):
             if self._own(rng) in self.unseeded:
                 self.trained[rng] = True
 
+    @on_method("step", "minimize", "fit", "fit_generator", "train_on_batch")
+    def stepped(self, call: CallEvent) -> None:
+        """Weights are changed."""
+        if not self.trains_on and trains_on(self.run, call):
+            self.trains_on = True
+
     def also(self) -> Iterable[tuple[Listening, Callable[[AttributeEvent], None]]]:
         """Functions that seed: something may be assigned to them by mistake."""
         names = {
@@ -1118,7 +1127,7 @@ class Seeds(Rule):
         remedy: tuple[str, ...] = ()
         confidence = None
         # The smoke test of a module that other files import: most show that it runs, and print shapes at most.
-        if imported and (where(self.run, SAVES) is None or not training):
+        if imported and not self.trains_on and (where(self.run, SAVES) is None or not training):
             shows = self._shows_draws() or self._reports_rounds()
             confidence = Confidence.MEDIUM if shows else Confidence.LOW
         if confidence is None and not training and (self._stops_early() or self._asks_form_only(rng)):

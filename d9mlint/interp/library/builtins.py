@@ -57,6 +57,13 @@ from d9mlint.interp.library.reflection import (
     registered,
 )
 from d9mlint.interp.library.rows import ROW_MODELS
+from d9mlint.interp.library.set_by_name import (
+    as_defaults,
+    scope_of,
+    set_in_object,
+    set_in_scope,
+    update_scope,
+)
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
@@ -378,10 +385,25 @@ def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         for part in args.pos[1].value.split(".")[:-1]:
             owner = interp.attribute(owner, part, node)
         set_attribute(interp, owner, args.pos[1].value.split(".")[-1], args.pos[2], node)
-    elif len(args.pos) == 3 and isinstance(args.pos[0], v.Inst):
+    elif len(args.pos) == 3:
         # Who names the attribute may be the user.
-        opt.as_options(args.pos[0])
+        owner, name, value = args.pos
+        if isinstance(owner, v.Inst):
+            opt.as_options(owner)
+            set_in_object(owner, name, value)
+        elif isinstance(owner, (v.Cls, v.Mod)):
+            set_in_scope(owner.env, name, value)
+        elif isinstance(owner, v.Mapping):
+            as_defaults(owner.items, name, value)
     return v.NONE
+
+
+def _dir(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``dir(args)``: the options."""
+    first = args.pos[0] if args.pos else None
+    if not isinstance(first, v.Obj) or first.type != opt.NAMESPACE:
+        return None
+    return v.Items("l", [v.Lit(name) for name in first.attrs])
 
 
 def _add_module(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -641,11 +663,14 @@ def _setdefault(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
 def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(owner, v.Mapping):
         for value in args.pos:
+            if not isinstance(value, v.Mapping) or value.open:
+                as_defaults(owner.items)
+                owner.open = True
             if isinstance(value, v.Mapping):
                 owner.items.update(value.items)
-                owner.open = owner.open or value.open
-            else:
-                owner.open = True
+            scope = scope_of(interp, node)
+            if scope is not None:
+                update_scope(scope, value)
         owner.items.update(args.kw)
         owner.open = owner.open or args.dstar
         return v.NONE
@@ -892,9 +917,9 @@ def _entry_call(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     if target is None and api.startswith(("absl.app", "tf.")):
         target = interp.frame.mod.env.read("main")
     if isinstance(target, v.Func):
-        kw = opt.option_params(interp, target)
+        kw = _fire_params(interp, target) if api == "fire.Fire" else opt.option_params(interp, target)
         pos: list[v.Value] = [v.UNKNOWN] if api.startswith(("absl.app", "tf.")) else []
-        return interp.call(target, v.Args(pos, kw.kw), node)
+        return interp.call(target, v.Args(pos, kw.kw, dstar=kw.dstar), node)
     if api == "fire.Fire" and not args.pos and "component" not in args.kw:
         target = _offered(interp)
     if isinstance(target, (v.Cls, v.Inst)):
@@ -909,6 +934,13 @@ def _entry_call(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
         _one_of(interp, commands)
         return v.UNKNOWN
     return None
+
+
+def _fire_params(interp: Interp, func: v.Func) -> v.Args:
+    """The defaults of a function's options, and whatever options it takes besides."""
+    given = opt.option_params(interp, func)
+    more = any(one.kind == "w" for one in func.fn.params)
+    return v.Args(given.pos, given.kw, given.star, given.dstar or more)
 
 
 def _offered(interp: Interp) -> v.Mapping:
@@ -939,7 +971,7 @@ def _commands_of(interp: Interp, target: v.Cls | v.Inst, node: Any) -> v.Value:
 
 
 def _command(interp: Interp, func: v.Func, node: Any) -> None:
-    interp.call(func, opt.option_params(interp, func), node)
+    interp.call(func, _fire_params(interp, func), node)
 
 
 def _class_command(interp: Interp, cls: v.Cls, node: Any) -> None:
@@ -1104,6 +1136,7 @@ MODELS: dict[str, Model] = {
     "builtins.vars": _vars,
     "builtins.getattr": _getattr,
     "builtins.setattr": _setattr,
+    "builtins.dir": _dir,
     "builtins.hasattr": _hasattr,
     "builtins.isinstance": _isinstance,
     "builtins.issubclass": _issubclass,
