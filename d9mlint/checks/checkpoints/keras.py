@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import Rule
+from d9mlint.checks.checkpoints.path_names import path_name
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_method
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.usage import flatten
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -29,6 +32,10 @@ class KerasWeights(Rule):
     """Models that were given weights alone."""
     stateful = remembered(set[Site])
     """Models that are compiled with an optimizer that keeps a state."""
+    loaded_from = remembered(set[tuple[Site, tuple[str, ...]]])
+    """Models that were given weights before they were trained, and the files that held them."""
+    fitted = remembered_table(Site, tuple[Where, str])
+    """Where models are trained that keep the state of an optimizer, and by which call."""
 
     @on_method("load_weights")
     def load(self, call: CallEvent) -> None:
@@ -37,6 +44,15 @@ class KerasWeights(Rule):
         path = call.args.get(role.arg, role.pos) if role is not None else None
         if path is not None and (self.run.kb_matches("tensorflow", ">=2.16") or _is_hdf5(path)):
             self.loaded.update(_models(call))
+            file = self._file(path)
+            if file is not None:
+                # After training, the best weights are loaded to test them.
+                self.loaded_from.update((site, file) for site in _models(call) if site not in self.fitted)
+
+    @on_method("save", "save_weights")
+    def save(self, call: CallEvent) -> None:
+        """A model, or its weights, is saved."""
+        self._saved(call.args.get("filepath", 0), list(_models(call)))
 
     @on_method("compile")
     def compiled(self, call: CallEvent) -> None:
@@ -50,21 +66,46 @@ class KerasWeights(Rule):
     def fit(self, call: CallEvent) -> None:
         """A model is trained."""
         role = self.run.kb.role(call.api, "resumes-epochs")
+        models = list(_models(call))
+        if role is not None and self.run.entry is not None:
+            for site in models:
+                if site in self.loaded and site in self.stateful and site not in self.fitted:
+                    self.fitted[site] = Where(self.run, call.node), call.api
+            for one in flatten(call.args.kw.get("callbacks", v.NONE)):
+                saves = self.run.kb.role(one.api, "saves-in-training") if isinstance(one, v.Obj) else None
+                if isinstance(one, v.Obj) and saves is not None and saves.arg:
+                    self._saved(one.args.get(saves.arg, saves.pos), models)
         first = call.args.get(role.arg, role.pos) if role is not None else None
         if role is None or first is None or self.run.entry is None:
             return
         if isinstance(first, v.Lit) and not first.value and not first.option:
             return
-        if any(site in self.loaded and site in self.stateful for site in _models(call)):
-            self.report(
-                "DET602",
-                call.node,
-                f"`{call.api.rpartition('.')[2]}({role.arg}=...)` goes on from weights alone: `load_weights` restores no "
-                "optimizer state, so resumed training continues from a different state",
-                "save the whole model with `model.save`, and load it with `keras.models.load_model` without compiling it "
-                "again",
-                subject=call.api,
-            )
+        if any(site in self.loaded and site in self.stateful for site in models):
+            self._report(call.node, f"{call.api.rpartition('.')[2]}({role.arg}=...)", call.api)
+
+    def _saved(self, path: v.Value | None, models: list[Site]) -> None:
+        """Weights of models are saved: where they were given those of the same file before they were trained, the next run
+        goes on from them."""
+        file = self._file(path) if path is not None else None
+        for site in models if file is not None else ():
+            if site in self.fitted and (site, file) in self.loaded_from:
+                place, api = self.fitted[site]
+                self._report(place, api.rpartition(".")[2], api)
+
+    def _report(self, place: Any, call: str, api: str) -> None:
+        self.report(
+            "DET602",
+            place,
+            f"`{call}` goes on from weights alone: `load_weights` restores no optimizer state, so resumed training "
+            "continues from a different state",
+            "save the whole model with `model.save`, and load it with `keras.models.load_model` without compiling it again",
+            subject=api,
+        )
+
+    def _file(self, path: v.Value) -> tuple[str, ...] | None:
+        """What the file of a path is called, in the same words however it is written."""
+        known = path_name(self.run, path)
+        return known.key() if known is not None else None
 
     def _keeps_state(self, optimizer: v.Value) -> bool:
         """Whether an optimizer, or that of a name, keeps a state."""
