@@ -118,6 +118,33 @@ def test_an_argument_is_written_in_the_layout_of_the_call(project: Project, call
 DRAW = "print(torch.randn(2))\n"
 
 
+WRAPPED = """\
+import gymnasium as gym
+
+
+def draw(env, limit):
+    if limit:
+        env = gym.wrappers.TimeLimit(env, 500)
+{otherwise}{behind}    return env.action_space.sample()
+
+
+cart = gym.make("CartPole-v1")
+cart.reset(seed=0)
+print(draw(cart, cart._max_episode_steps))
+"""
+SEED = "env.action_space.seed(0)\n"
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    ["", "    else:\n        env = env.unwrapped\n", "    else:\n        raise ValueError\n"],
+    ids=["the other is given", "the other is assigned", "the other raises"],
+)
+def test_an_environment_is_seeded_where_the_paths_to_its_use_meet(project: Project, otherwise: str) -> None:
+    got = _after(project, WRAPPED.format(otherwise=otherwise, behind=""), "DET111")
+    assert got == WRAPPED.format(otherwise=otherwise, behind=f"    {SEED}")
+
+
 @pytest.mark.parametrize(
     ("code", "wanted"),
     [

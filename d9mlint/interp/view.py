@@ -263,6 +263,9 @@ class RunView(Protocol):
     def uses(self, library: str) -> bool:
         """Whether the program has imported a library."""
 
+    def in_doubt(self, birth: int) -> bool:
+        """Whether what is done to an object may not happen to it: the branch may not, and the object is older."""
+
     def mode(self, name: str) -> Setting:
         """A mode's setting here; its value is False where nothing set it, None for unknown."""
 

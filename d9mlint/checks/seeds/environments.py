@@ -12,7 +12,7 @@ from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import CallEvent, EndEvent, ResultEvent
 from d9mlint.interp.library.environments import INSIDE, is_own
 from d9mlint.interp.listening import on, on_call_if, on_method
-from d9mlint.interp.memory import remembered, remembered_once
+from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -50,7 +50,12 @@ class Environments(Rule):
     looked_at = remembered(list[tuple[frozenset[Site], Where]])
     """Resets of which the program has only asked for the form of the observation, since the last step."""
     space_seeded = remembered(bool)
-    sample = remembered_once(Where)
+    """Whether a space is seeded of which it is not known whose it is."""
+    spaces = remembered(set[Site])
+    """Where environments are made whose spaces are seeded."""
+    samples = remembered(dict[frozenset[frozenset[Site]], Where])
+    """The first samples, by where the environments are made whose space it can be, each with those that are in it; nothing
+    where it can be that of anything else."""
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
     learned_in = remembered(dict[Site, str])
@@ -71,9 +76,9 @@ class Environments(Rule):
         space = _space(call.owner)
         if space:
             if name == "seed":
-                self.space_seeded = True
-            elif name == "sample" and self.made and self.sample is None and not self._form_only(call):
-                self.sample = Where(self.run, call.node, space)
+                self._seed_space(call.owner)
+            elif name == "sample" and self.made and not self._form_only(call):
+                self._sample(Where(self.run, call.node, space), call.owner)
             return
         owner = call.owner
         for entry in self.run.kb.rng(call.api) if isinstance(owner, v.Obj) else ():
@@ -84,12 +89,12 @@ class Environments(Rule):
             if (
                 entry.kind == "sampler"
                 and OWN in entry.draws
-                and self.sample is None
+                and frozenset() not in self.samples
                 and not self._form_only(call)
             ):
                 seed = owner.args.kw.get(entry.seed_arg) if isinstance(owner, v.Obj) else None
                 if seed is None or v.is_none(seed) is True:
-                    self.sample = Where(self.run, call.node, call_text(call).removesuffix(".sample"))
+                    self._sample(Where(self.run, call.node, call_text(call).removesuffix(".sample")), None)
                     self.samples_own = True
         if name == "sample":
             return
@@ -120,6 +125,29 @@ class Environments(Rule):
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _sample(self, place: Where, space: v.Value | None) -> None:
+        """A space is sampled."""
+        ones = frozenset(self._within(one, True) for one in _environments(space))
+        self.samples.setdefault(ones, place)
+
+    def _seed_space(self, space: v.Value | None) -> None:
+        """A space is seeded. That of a wrapper is the one of what is in it; where the wrapper is made in a branch, what is
+        in it is seeded there alone."""
+        ones = _environments(space)
+        if not ones:
+            self.space_seeded = True
+        for one in ones:
+            self.spaces.update(self._within(one, self.run.in_doubt(one.birth)))
+
+    def _within(self, one: v.Obj, everything: bool) -> frozenset[Site]:
+        """Where an environment is made, and what is in it: everything, or what is there whichever branch is taken."""
+        site = made_at(one)
+        found = {site} if site is not None else set()
+        for inner in v.alternatives(one.attrs[INSIDE]) if INSIDE in one.attrs else ():
+            if isinstance(inner, v.Obj) and (everything or not self.run.in_doubt(inner.birth)):
+                found |= self._within(inner, everything)
+        return frozenset(found)
 
     def _wrapped(self, owner: v.Value) -> v.Value | None:
         """What a wrapper of the project hands a seed on to, where it has no own method for that; None for nothing."""
@@ -298,8 +326,8 @@ class Environments(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What is ever seeded is known."""
-        sample = self.sample
-        if sample is not None and not self.space_seeded:
+        sample = self._unseeded_sample()
+        if sample is not None:
             self.report(
                 "DET111",
                 sample,
@@ -336,8 +364,9 @@ class Environments(Rule):
                 self._never_seeded(handed.place, self._remedy(made))
                 done.add(made)
         done -= self.seeded_ones
+        seeded = self.space_seeded or bool(self.spaces)
         for ones, explorer in self.explorers.items():
-            if done.isdisjoint(ones) and self.with_spaces.isdisjoint(ones) and not self.space_seeded:
+            if done.isdisjoint(ones) and self.with_spaces.isdisjoint(ones) and not seeded:
                 name = explorer.place.subject
                 self.report(
                     "DET111",
@@ -347,6 +376,15 @@ class Environments(Rule):
                     subject="space",
                     severity=Severity.WARNING if explorer.place.option else None,
                 )
+
+    def _unseeded_sample(self) -> Where | None:
+        """The first sample of a space that is never seeded."""
+        if self.space_seeded:
+            return None
+        for ones, place in self.samples.items():
+            if any(map(self.spaces.isdisjoint, ones)) or not (ones or self.spaces):
+                return place
+        return None
 
     def _remedy(self, made: Site) -> str:
         """What seeds an environment that a library resets."""
@@ -384,6 +422,16 @@ class Environments(Rule):
 def _own(value: v.Value) -> bool:
     """Whether an environment is surely one of the project, which draws what its own code does."""
     return all(is_own(one) for one in v.alternatives(value))
+
+
+def _environments(space: v.Value | None) -> list[v.Obj]:
+    """The environments whose attribute a space is; none where it may be that of something else."""
+    found = (
+        [one.owner for one in v.alternatives(space) if isinstance(one, v.Member)] if space is not None else []
+    )
+    ones = [one for owner in found for one in v.alternatives(owner)]
+    known = [one for one in ones if isinstance(one, v.Obj) and made_at(one) is not None]
+    return known if len(known) == len(ones) else []
 
 
 def _space(owner: v.Value | None) -> str:

@@ -1,4 +1,4 @@
-"""DET314: training that stops when a time has passed."""
+"""DET314: training that stops, or checkpoints that are saved, when a time has passed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Rule
 from d9mlint.checks.derivation import derives
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, LoopEvent, ReturnEvent, TestEvent
+from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent, ReturnEvent, TestEvent
 from d9mlint.interp.listening import on, on_call_if
-from d9mlint.interp.memory import remembered_table
+from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.places import Where, running
+from d9mlint.interp.state import Site
+from d9mlint.interp.text import written
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import parents
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -22,11 +26,15 @@ _STEPS = "limit the number of steps or epochs, and let a scheduler of jobs enfor
 
 
 class Clock(Rule):
-    """DET314: training that stops when a time has passed."""
+    """DET314: training that stops, or checkpoints that are saved, when a time has passed."""
 
     codes = ("DET314",)
     training = remembered_table(str, bool)
     """Running loops in which a training step was seen."""
+    by_the_clock = remembered_table(Site, tuple[Where, frozenset[str]])
+    """Where checkpoints are saved when a time has passed, and the names of the files."""
+    otherwise = remembered(set[str])
+    """The names of files that are written at other times too."""
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
     def call(self, call: CallEvent) -> None:
@@ -34,6 +42,49 @@ class Clock(Rule):
         if self.run.loops:
             for loop in self.run.loops:
                 self.training[loop.key] = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-checkpoint") is not None)
+    def saved(self, call: CallEvent) -> None:
+        """A checkpoint is written."""
+        node = call.node
+        if not isinstance(node, m.Call):
+            return
+        names = {
+            one.value for one in call.args.values() if isinstance(one, v.Lit) and isinstance(one.value, str)
+        }
+        names |= {written(one) for one in node.args[1:] if isinstance(one, (m.Name, m.Attr))}
+        if any(loop.key in self.training for loop in self.run.loops) and self._waits_for_time(node):
+            place = Where(self.run, node, "clock")
+            self.by_the_clock[place.site] = place, frozenset(names)
+        else:
+            self.otherwise.update(names)
+
+    def _waits_for_time(self, node: m.Call) -> bool:
+        """Whether a test of the clock leads to a call in the running function, which goes on then."""
+        function = running(self.run)
+        above = parents(function) if function is not None else {}
+        child: Any = node
+        while (user := above.get(id(child))) is not None:
+            if isinstance(user, m.If) and any(one is child for one in user.body):
+                if not any(map(_leaves, user.body)) and derives(self.run, user.test, "clock"):
+                    return True
+            child = user
+        return False
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What else is written is known."""
+        for site in self.by_the_clock.known():
+            place, names = self.by_the_clock[site]
+            if self.otherwise.isdisjoint(names):
+                self.report(
+                    "DET314",
+                    place,
+                    "the clock decides after which steps this checkpoint is saved: the files that are left, and the "
+                    "weights in them, differ between runs",
+                    "save after a fixed number of steps or epochs",
+                    subject="clock",
+                )
 
     @on(LoopEvent)
     def loop(self, event: LoopEvent) -> None:

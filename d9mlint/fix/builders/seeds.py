@@ -241,7 +241,8 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     at_once = made_at is not None and code.scope(made_at) is code.scope(call) and not code.in_loop(call)
     if made_at is not None and (space or by_method or not at_once):
         line = f"{env}.{space}.seed(0)" if space else f"{env}.{'seed(0)' if by_method else 'reset(seed=0)'}"
-        return made("seed the environment once", changes.insert_after(code, made_at, [line]))
+        behind = _where_paths_meet(code, made_at, call, env)
+        return made("seed the environment once", changes.insert_after(code, behind, [line]))
     if space or by_method or code.in_loop(call) or made_at is None or not _is_run_once(code, call):
         # One seed for every call would begin the same episode each time.
         return None
@@ -275,6 +276,36 @@ def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
         scopes = {code.scope(user), code.tree}
         found = [s for s in found if code.scope(s) in scopes]
     return found[-1] if len(found) == 1 else None
+
+
+def _where_paths_meet(code: Code, made_at: ast.stmt, user: ast.AST, name: str) -> ast.stmt:
+    """The statement behind which a variable or attribute holds what it was assigned, on whichever path: the assignment,
+    or the outermost branch that it stands in if the other paths leave something in the variable too."""
+    scope = code.scope(made_at)
+    params = scope.args if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+    given = params is not None and any(
+        one.arg == name for one in ast.walk(params) if isinstance(one, ast.arg)
+    )
+    if not given and not any(
+        ast.unparse(target) == name
+        for node in code.nodes
+        if isinstance(node, ast.Assign) and node is not made_at and not _is_none(node.value)
+        for target in node.targets
+    ):
+        return made_at
+    found = made_at
+    for above in code.ancestors(made_at):
+        if not isinstance(above, (ast.If, ast.Try)) or user in ast.walk(above):
+            # A handler, or a case, stands between a statement and what it is part of.
+            if isinstance(above, ast.stmt) or above is scope:
+                break
+            continue
+        found = above
+    return found
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def sampling_params(context: Context, finding: Finding) -> Fix | None:
