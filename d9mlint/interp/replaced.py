@@ -82,7 +82,9 @@ class Replaced:
             if stmt.value is event.value.node:
                 interp.state.flags.setdefault(_ALONE + new[0], new[1])
                 self._made_again(event.value, *new)
-                if self._is_generator(event.value) and self._keeps_its_attributes(event.owner):
+                if self._is_kept_generator(event.value, event.owner) and self._keeps_its_attributes(
+                    event.owner
+                ):
                     interp.state.flags.setdefault(f"{_KEPT}{event.name} {new[0]}", new[1])
         if new is not None:
             self._stored(event, *new)
@@ -321,11 +323,20 @@ class Replaced:
             for one in inner:
                 self._follow(one, depth + 1)
 
+    def _has_generator(self, value: v.Obj) -> bool:
+        return any(one.kind == "generator" for one in self._interp.kb.rng(value.api))
+
+    def _is_kept_generator(self, value: v.Obj, owner: v.Inst) -> bool:
+        """Whether a value draws, and may be used in methods of the instance that keeps it. A class that does nothing is one
+        that is being written."""
+        if self._is_generator(value) or not self._has_generator(value):
+            return self._is_generator(value)
+        held = (one for cls in owner.cls.mro() for one in cls.env.all().items())
+        return any(isinstance(one, v.Func) and name != "__init__" for name, one in held)
+
     def _is_generator(self, value: v.Obj) -> bool:
-        # One that does nothing but draw is reported wherever it is.
-        return value.type not in GENERATOR_TYPES and any(
-            one.kind == "generator" for one in self._interp.kb.rng(value.api)
-        )
+        # One that does nothing but draw is reported wherever it is handed on.
+        return value.type not in GENERATOR_TYPES and self._has_generator(value)
 
     def _keeps_its_attributes(self, owner: v.Inst) -> bool:
         """Whether no class of a library that an instance is derived from reads attributes that it does not know."""
