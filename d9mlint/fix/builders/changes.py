@@ -449,3 +449,16 @@ def is_standard_import(stmt: ast.stmt) -> bool:
 
 def _is_standard(module: str) -> bool:
     return module.partition(".")[0] in sys.stdlib_module_names
+
+
+_COUNTING = frozenset({"range", "trange", "count"})
+
+
+def is_counted(code: Code, loop: ast.For) -> bool:
+    """Whether the variable of a loop is the number of its round, also where a progress bar shows the rounds."""
+    given: ast.expr | None = loop.iter
+    while isinstance(given, ast.Call):
+        if code.qualified(given.func).rpartition(".")[2] in _COUNTING:
+            return True
+        given = given.args[0] if given.args else None
+    return False

@@ -220,9 +220,12 @@ def _loop_variable(code: Code, node: ast.AST) -> str:
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             names = [a.arg for a in above.args.args if "epoch" in a.arg]
             return names[0] if names else ""
-        if isinstance(above, ast.For) and isinstance(above.target, ast.Name):
-            if any(word in above.target.id.lower() for word in ("epoch", "step", "iter")):
-                return above.target.id
+        if (
+            isinstance(above, ast.For)
+            and isinstance(above.target, ast.Name)
+            and changes.is_counted(code, above)
+        ):
+            return above.target.id
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -379,19 +379,36 @@ def epoch_set(context: Context, finding: Finding) -> Fix | None:
         k.arg == "sampler" and k.value is call for k in _keywords(stmt.value)
     ):
         return None
+    used = {ast.unparse(target), *_loaders(code, stmt, sampler)}
     for node in ast.walk(code.scope(call)):
         if (
             isinstance(node, ast.For)
             and code.start(node) > code.end(stmt)
             and isinstance(node.target, ast.Name)
-            and "epoch" in node.target.id
+            and changes.is_counted(code, node)
             and code.scope(node) is code.scope(call)
+            and any(ast.unparse(one) in used for inner in node.body for one in _named(inner))
         ):
             line = f"{sampler}.set_epoch({node.target.id})"
             return made(
                 "tell the sampler the epoch", changes.insert_before(code, node.body[0], [line]), UNSAFE
             )
     return None
+
+
+def _loaders(code: Code, made: ast.Assign, sampler: str) -> Iterator[str]:
+    """What the loaders are called that are given a sampler in the scope where it was made."""
+    for node in ast.walk(code.scope(made)):
+        if isinstance(node, ast.Assign) and any(
+            ast.unparse(k.value) == sampler
+            for k in _keywords(node.value)
+            if k.arg in ("sampler", "batch_sampler")
+        ):
+            yield from (ast.unparse(one) for one in node.targets)
+
+
+def _named(node: ast.AST) -> Iterator[ast.expr]:
+    return (one for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute)))
 
 
 def _keywords(node: ast.expr) -> list[ast.keyword]:
