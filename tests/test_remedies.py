@@ -1036,3 +1036,43 @@ def test_a_seed_is_set_in_the_process_that_draws(tmp_path: Path, name: str) -> N
 def test_a_switch_is_used_as_what_it_is(tmp_path: Path, line: str, help: str, fixed: bool) -> None:
     (found,) = findings(tmp_path, f"import torch\n\n{line}\nprint(torch.ones(3))\n", "DET303")
     assert (found.help, found.fix is not None) == (help, fixed)
+
+
+ARRIVED = """\
+import multiprocessing as mp
+
+import torch
+
+
+def act(rank, queue):
+    queue.put(torch.full((4,), float(rank)))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    queue = mp.Queue()
+    for rank in range(4):
+        mp.Process(target=act, args=(rank, queue)).start()
+    items = []
+    {loop}
+        items.append(queue.{take})
+    torch.save(torch.stack(items), "items.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "take", "fixed_number"),
+    [
+        ("for _ in range(4):", "get()", False),
+        ("while not queue.empty():", "get()", True),
+        ("for _ in range(queue.qsize()):", "get()", True),
+        ("for _ in range(4):", "get_nowait()", True),
+    ],
+    ids=["so many", "until it is empty", "as many as there are", "at once"],
+)
+def test_sorting_does_not_help_where_what_has_arrived_is_taken(
+    tmp_path: Path, loop: str, take: str, fixed_number: bool
+) -> None:
+    (found,) = findings(tmp_path, ARRIVED.format(loop=loop, take=take), "DET211")
+    assert found.help is not None and ("fixed number" in found.help) is fixed_number
+    assert ("sort by it" in found.help) is not fixed_number

@@ -51,7 +51,7 @@ from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import is_only_tested
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import alike, called_name, nodes, receiver, tries
+from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, tries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -660,7 +660,7 @@ class Orders:
             entry.rule,
             node,
             entry.what.replace("{name}", name),
-            entry.help,
+            entry.help_now if entry.help_now and _takes_what_is_there(interp, node) else entry.help,
             sortable=entry.sortable,
             confidence=entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
@@ -1814,6 +1814,22 @@ def _is_true(test: Any) -> bool:
 
 def _breaks(stmt: Any) -> bool:
     return isinstance(stmt, m.Jump) and stmt.kind == "break"
+
+
+def _takes_what_is_there(interp: Interp, node: Any) -> bool:
+    """Whether a loop or branch around a call asks the same object what it holds at the moment."""
+    function_ = running(interp)
+    taken = receiver(node) if isinstance(node, m.Call) else ""
+    above = parents(function_) if function_ is not None and taken else {}
+    while (node := above.get(id(node))) is not None:
+        asked = (
+            node.test if isinstance(node, (m.While, m.If)) else node.iter if isinstance(node, m.For) else None
+        )
+        if asked is not None and any(
+            isinstance(one, m.Call) and receiver(one) == taken for one in nodes([asked])
+        ):
+            return True
+    return False
 
 
 def _owner_node(node: Any) -> Any:

@@ -725,9 +725,10 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     present figure, which ``figure`` begins or ends; a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
-    remedy; ``sortable`` allows the fix ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two
-    listings, and ``turns`` where the rounds of the loop around the call deal with whatever is ready first; ``taken``
-    is that for what several workers have put into a queue, and ``identifier`` a value that differs between runs, so
+    remedy, ``help_now`` that where the program takes what is there at the moment; ``sortable`` allows the fix
+    ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two listings, and ``turns`` where the rounds of
+    the loop around the call deal with whatever is ready first; ``taken`` is that for what several workers have put
+    into a queue, and ``identifier`` a value that differs between runs, so
     that sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``pattern`` is the
     position of an argument that names one entry where it has no wildcard characters. ``key`` names the argument that
     is a sort key. ``library`` must have been imported for a method of an unknown receiver to be meant. It holds when
@@ -756,6 +757,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pattern: int | None = None
     what: str = ""
     help: str = ""
+    help_now: str = ""
     sortable: bool = False
     key: str = ""
     library: str = ""
