@@ -9,7 +9,7 @@ with its result: a renderer detaches the positions that it samples.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, RETURNED, EntryReport
 from d9mlint.base.findings import Finding
@@ -18,13 +18,16 @@ from d9mlint.checks.ops.consumers import WHOLE, Consumers
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
-from d9mlint.ir.traversal import called_name, is_none, nodes
+from d9mlint.ir.traversal import called_name, is_none, nodes, parents
+from d9mlint.project.entry_points import is_main_test
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
     from d9mlint.knowledge import Knowledge
 
 
+_RUN_BY_CALLS = frozenset({"forward", "__call__", "call"})
+"""Methods that run where an instance is called."""
 _DEPTH = 3
 """From caller to caller a result is followed at most so often."""
 
@@ -184,6 +187,11 @@ class _Callers:
             return False
         names = set(given.split(","))
         calls = self._calls(function)
+        facts = self.project.modules.files[function[0]].facts
+        one = facts.functions[function[1]]
+        if calls is not None and one.cls >= 0 and one.name in _RUN_BY_CALLS:
+            of_instances = self._calls_of_instances(facts.classes[one.cls].name)
+            calls = None if of_instances is None else calls | of_instances
         return (
             calls is not None
             and bool(calls)
@@ -215,6 +223,75 @@ class _Callers:
             found.update((at, around) for around, _ in named)
         return found
 
+    def _calls_of_instances(self, cls: str) -> set[Function] | None:
+        """The functions that call what holds an instance of a class; None where something else may. What modules do when
+        they are started is left out: it is looked at as a program."""
+        found: set[Function] = set()
+        pending: list[str] = []
+        for at in self.search.with_word(cls):
+            classes = self.project.modules.files[at].facts.classes
+            if any(_ends_in(base, cls) for one in classes for base in one.bases):
+                return None
+        for caller, function in self._functions_with(cls):
+            above = parents(function)
+            for node in self._unguarded(function):
+                if not _ends_in(node, cls):
+                    continue
+                made = above.get(id(node))
+                # The class itself may be handed on.
+                is_made = isinstance(made, m.Call) and made.func is node
+                holders = self._holders(above, _chained(above, made), caller, found) if is_made else None
+                if holders is None:
+                    return None
+                pending += holders
+        known: set[str] = set()
+        while pending:
+            name = pending.pop()
+            if name in known:
+                continue
+            known.add(name)
+            for caller, function in self._functions_with(name):
+                above = parents(function)
+                for node in self._unguarded(function):
+                    if not _ends_in(node, name):
+                        continue
+                    holders = self._holders(above, node, caller, found)
+                    if holders is None:
+                        return None
+                    pending += holders
+        return found
+
+    def _functions_with(self, word: str) -> Iterator[tuple[Function, m.Function]]:
+        for at in self.search.with_word(word):
+            for index, function in enumerate(self.project.modules.files[at].facts.functions):
+                yield (at, index), function
+
+    @staticmethod
+    def _unguarded(function: m.Function) -> Iterator[Any]:
+        for stmt in function.body:
+            if not (isinstance(stmt, m.If) and is_main_test(stmt.test)):
+                yield from nodes([stmt])
+
+    @staticmethod
+    def _holders(
+        above: dict[int, Any], node: Any, caller: Function, found: set[Function]
+    ) -> list[str] | None:
+        """The names that are given an instance at a node; a call of it is added to those that were found. None where the
+        instance is handed on."""
+        user = above.get(id(node))
+        if isinstance(user, m.Call) and user.func is node:
+            found.add(caller)
+            return []
+        if isinstance(user, m.ExprStmt):
+            return []
+        if not isinstance(user, m.Assign):
+            return None
+        if not all(isinstance(target, m.Name) for target in user.targets):
+            return None
+        if any(target is node for target in user.targets):
+            return []
+        return [target.id.rpartition(".")[2] for target in user.targets if isinstance(target, m.Name)]
+
     def _gives_none(self, caller: Function, function: Function, names: set[str]) -> bool:
         """Whether a caller that no entry point reaches gives these parameters nothing that requires grad."""
         at, around = caller
@@ -226,6 +303,23 @@ class _Callers:
             and names.issubset(one.parameters_without_gradient().get(function[0], {}).get(function[1], []))
             for one in reports
         )
+
+
+def _chained(above: dict[int, Any], node: Any) -> Any:
+    """The whole of `Net().to(device).eval()`, for the first call in it."""
+    while isinstance(method := above.get(id(node)), m.Attr):
+        call = above.get(id(method))
+        if not isinstance(call, m.Call) or call.func is not method:
+            break
+        node = call
+    return node
+
+
+def _ends_in(node: Any, name: str) -> bool:
+    """Whether an expression is a variable or an attribute of this name."""
+    if isinstance(node, m.Name):
+        return node.id.rpartition(".")[2] == name
+    return isinstance(node, m.Attr) and node.name.rpartition(".")[2] == name
 
 
 def _is_open(call: m.Call) -> bool:

@@ -47,6 +47,10 @@ class ItemDraws(Observer):
         super().__init__(run)
         self.alone = alone
         self.drawn: set[str] = set()
+        self._sites: dict[str, set[Site]] = {}
+        """Where the RNGs are drawn from, as far as that is known."""
+        self._certain: set[str] = set()
+        """Those that are drawn from elsewhere too."""
         self.by_python: set[str] = set()
         """Those that are drawn from by a function of Python that a graph calls for each element."""
         self.unknown = False
@@ -56,8 +60,12 @@ class ItemDraws(Observer):
         self._calls: set[Site] = set()
         self._began = run.now
 
-    def _draw(self, name: str) -> None:
+    def _draw(self, name: str, site: Site | None = None) -> None:
         self.drawn.add(name)
+        if site is None:
+            self._certain.add(name)
+        else:
+            self._sites.setdefault(name, set()).add(site)
         frame: Frame | None = self.run.frame if self._calls else None
         while frame is not None:
             if frame.call_site in self._calls:
@@ -69,9 +77,12 @@ class ItemDraws(Observer):
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry, node = event
+        if entry.kind == "draw" and not entry.in_place and self.run.unread(node):
+            return
         if self.alone and self.run.state.level(rng).level == SEEDED:
             self._draw(ITEM_SEED)
             self.drawn |= self._for_seeds
+            self._certain |= self._for_seeds
             return
         if self.alone and entry.kind == "draw" and seeds_only(self.run, node):
             # The item depends on it if something is drawn that it seeds.
@@ -86,7 +97,17 @@ class ItemDraws(Observer):
             other = rng == "own" and entry.kind in ("transform", "augment")
             generators = self.run.kb.generators
             library = rng in generators and generators[rng].rule == LIBRARY_SEED
-            self._draw("other" if other or library else rng)
+            name = "other" if other or library else rng
+            self._draw(name, self.run.here(node))
+
+    def forget_lost(self) -> None:
+        """The RNGs are not drawn from of which nothing matters that is drawn."""
+        lost = self.run.overwritten_draws if self._sites else frozenset()
+        self.drawn -= {
+            name
+            for name, sites in self._sites.items()
+            if name not in self._certain and all(site in lost for site in sites)
+        }
 
     @on(CallEvent)
     def called(self, call: CallEvent) -> None:
@@ -115,13 +136,11 @@ class ItemDraws(Observer):
         if training is not None and not asked:
             return
         for one in layers(obj):
-            self.drawn |= {
-                rng
-                for entry in self.run.kb.rng(one.api)
-                if entry.kind == "augment" and entry.at == "use" and self._applies(entry)
-                for rng in entry.draws
-                if self._of_tensorflow(rng)
-            }
+            for entry in self.run.kb.rng(one.api):
+                if entry.kind == "augment" and entry.at == "use" and self._applies(entry):
+                    augmenting = set(filter(self._of_tensorflow, entry.draws))
+                    self.drawn |= augmenting
+                    self._certain |= augmenting
             active = asked or one.api.rpartition(".")[2].startswith("Random")
             known = self.run.kb.rng(one.api) if active else ()
             if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):
@@ -198,6 +217,7 @@ def item_draws(
                     fork.use(part)
                     if isinstance(part, v.Obj):
                         draws.layer(ObjectCallEvent(part, v.NO_ARGS, None))
+        draws.forget_lost()
     return draws
 
 

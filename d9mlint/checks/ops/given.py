@@ -40,14 +40,23 @@ def parameter_behind(
         return node.id if node.id in own else ""
     found = {node.id} if node.id in own else set[str]()
     bound: set[str] = set()
+    repeated = _in_loop(function, node.start)
     for stmt in nodes(function.body):
         if isinstance(stmt, m.Assign) and any(_is(one, node.id) for one in stmt.targets):
+            if not repeated and getattr(stmt.value, "end", 0) >= node.end:
+                # It is assigned afterwards.
+                continue
             found.add(parameter_behind(run, function, stmt.value, seen | {node.id}))
         else:
             bound_by(stmt, bound)
     if node.id in bound:
         return ""
     return found.pop() if len(found) == 1 else ""
+
+
+def _in_loop(function: m.Function, at: int) -> bool:
+    loops = (one for one in nodes(function.body) if isinstance(one, (m.For, m.While)))
+    return any(getattr(node, "start", -1) == at for one in loops for node in nodes([*one.body, *one.orelse]))
 
 
 def _is(target: m.Expr, name: str) -> bool:
