@@ -1099,6 +1099,10 @@ def _call_external(
         result.data = entropy(interp, entries)
         derive(result, source)
     interp.listeners.tell(ResultEvent(event, result))
+    if (pair := interp.kb.role(api, "gives-pair")) is not None and all_hold(args, pair.when):
+        other = v.Obj(api, result.type, args, result.node)
+        other.file, other.package = result.file, result.package
+        return v.Items("t", [result, other])
     return result
 
 

@@ -106,6 +106,7 @@ Role = Literal[
     "gives-loaded",
     "gives-number",
     "gives-positions",
+    "gives-pair",
     "gives-something",
     "graph-gradient",
     "has-parts",

@@ -8,20 +8,26 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import KEPT, item_draws
 from d9mlint.checks.settings.tf_release import may_have_switch
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
+from d9mlint.interp.events import CallEvent, EndEvent, IterationEvent, ObjectAttributeEvent
 from d9mlint.interp.idle import is_dropped
-from d9mlint.interp.listening import on_call, on_object_attribute
+from d9mlint.interp.listening import on, on_call, on_call_if, on_object_attribute
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.places import Where
 
 _BY_GRAPH = frozenset({"tensorflow", "tensorflow_generator", "keras"})
 """What the ops of a graph draw from. What else a function draws, it draws once, when the graph is made of it."""
 _BY_PYTHON = frozenset({"numpy", "python", "other", "own", KEPT})
 """What functions of Python draw from that a graph calls for each element."""
+_TAKING = frozenset({"calls-in-inference", "trains"})
+"""Roles of what takes the elements of a dataset that it is given."""
 
 
 class ParallelMap(Rule):
     """DET206: stages of tf.data whose order or draws depend on scheduling."""
 
     codes = ("DET206",)
+    stages = remembered(list[tuple[Where, str, str, str]])
+    """Stages that no element has passed yet, with message, help and op: op determinism may still be enabled for them."""
 
     @on_call("tf.data.Dataset.map", "tf.data.Dataset.interleave", "tf.data.Dataset.batch")
     def stage(self, call: CallEvent) -> None:
@@ -61,7 +67,38 @@ class ParallelMap(Rule):
         return f"{first}, or {serial}" if first else serial
 
     def _vary(self, node: Any, message: str, op: str, help: str) -> None:
-        self.report("DET206", node, message, help, subject="tf.data", op=op)
+        self.stages.append((Where(self.run, node), message, help, op))
+
+    @on_call("tf.config.experimental.enable_op_determinism")
+    def enabled(self, call: CallEvent) -> None:
+        """It holds for the iterators that are made from now on, also of stages that were added before."""
+        for place, *_ in self._taken():
+            self.silent("DET206", place, "op determinism is enabled before an element is taken")
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """Elements are taken."""
+        if isinstance(event.value, v.Obj) and event.value.api.startswith("tf."):
+            self._report()
+
+    @on_call_if(lambda rule, api: not rule.run.kb.by_role(api).keys().isdisjoint(_TAKING))
+    def trains(self, call: CallEvent) -> None:
+        """A model is trained or evaluated with what it is given."""
+        self._report()
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """What is left is handed on."""
+        self._report()
+
+    def _report(self) -> None:
+        for place, message, help, op in self._taken():
+            self.report("DET206", place, message, help, subject="tf.data", op=op)
+
+    def _taken(self) -> list[tuple[Where, str, str, str]]:
+        stages = list(self.stages)
+        self.stages.clear()
+        return stages
 
     @on_object_attribute("deterministic", "experimental_deterministic")
     def options(self, event: ObjectAttributeEvent) -> None:
