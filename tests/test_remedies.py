@@ -1076,3 +1076,44 @@ def test_sorting_does_not_help_where_what_has_arrived_is_taken(
     (found,) = findings(tmp_path, ARRIVED.format(loop=loop, take=take), "DET211")
     assert found.help is not None and ("fixed number" in found.help) is fixed_number
     assert ("sort by it" in found.help) is not fixed_number
+
+
+POOLED = """\
+from concurrent.futures import {pool} as Pool
+
+import numpy as np
+import torch
+
+
+def work(index):
+    {seed}return index + {draw}
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    np.random.seed(0)
+    with Pool(4) as pool:
+        print(list(pool.map(work, range(8))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("pool", "draw", "expected"),
+    [
+        ("ProcessPoolExecutor", "torch.rand(1)", "seed for every item, in the function: `torch.manual_seed("),
+        ("ThreadPoolExecutor", "torch.rand(1)", "its own `generator=torch.Generator().manual_seed("),
+        ("ProcessPoolExecutor", "np.random.rand()", "`rng = np.random.default_rng([seed, index])`"),
+    ],
+)
+def test_workers_draw_for_each_item_from_the_library_that_they_use(
+    tmp_path: Path, pool: str, draw: str, expected: str
+) -> None:
+    (found,) = findings(tmp_path, POOLED.format(pool=pool, draw=draw, seed=""), "DET211")
+    assert found.help is not None and expected in found.help
+    assert ("which process draws" in found.message) is pool.startswith("Process")
+
+
+def test_a_process_may_seed_for_each_item(tmp_path: Path) -> None:
+    seed = "torch.manual_seed(7 + index)\n    "
+    text = POOLED.format(pool="ProcessPoolExecutor", draw="torch.rand(1)", seed=seed)
+    assert not findings(tmp_path, text, "DET211")
