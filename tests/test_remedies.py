@@ -1117,3 +1117,23 @@ def test_a_process_may_seed_for_each_item(tmp_path: Path) -> None:
     seed = "torch.manual_seed(7 + index)\n    "
     text = POOLED.format(pool="ProcessPoolExecutor", draw="torch.rand(1)", seed=seed)
     assert not findings(tmp_path, text, "DET211")
+
+
+@pytest.mark.parametrize(
+    ("workers", "expected"),
+    [(1, "put a last item that ends the loop"), (4, "a fixed number of items of each worker")],
+)
+def test_a_level_of_a_queue_is_no_number_of_items(tmp_path: Path, workers: int, expected: str) -> None:
+    start = "mp.Process(target=act, args=(0, queue)).start()"
+    text = ARRIVED.format(loop="while not queue.empty():", take="get()").replace(
+        "    for rank in range(4):\n        mp.Process(target=act, args=(rank, queue)).start()\n",
+        f"    {start}\n" * workers,
+    )
+    model = (
+        "model = torch.nn.Linear(4, 1)\n    for _ in range(3):\n        while not queue.empty():\n"
+        "            model(queue.get()).sum().backward()\n"
+        '    torch.save([model.state_dict(), items], "items.pt")\n'
+    )
+    text = text.replace('torch.save(torch.stack(items), "items.pt")\n', model)
+    found = [one for one in findings(tmp_path, text, "DET211") if "queue.empty()" in one.message]
+    assert found and all(one.help is not None and expected in one.help for one in found)
