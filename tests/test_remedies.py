@@ -1137,3 +1137,18 @@ def test_a_level_of_a_queue_is_no_number_of_items(tmp_path: Path, workers: int, 
     text = text.replace('torch.save(torch.stack(items), "items.pt")\n', model)
     found = [one for one in findings(tmp_path, text, "DET211") if "queue.empty()" in one.message]
     assert found and all(one.help is not None and expected in one.help for one in found)
+
+
+@pytest.mark.parametrize(
+    ("target", "begins"),
+    [("work", "`work()`"), ("lambda: work()", "the function"), ("Work()", "`Work.__call__()`")],
+)
+def test_a_forked_process_is_seeded_in_what_it_runs(tmp_path: Path, target: str, begins: str) -> None:
+    text = (
+        "import random\nfrom multiprocessing import Process\n\n\ndef work():\n    print(random.random())\n\n\n"
+        "class Work:\n    def __call__(self):\n        print(random.random())\n\n\n"
+        f"if __name__ == '__main__':\n    random.seed(0)\n    Process(target={target}).start()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET103")
+    assert found.help is not None and f"at the start of {begins}, which runs in new processes" in found.help
+    assert found.fix is None
