@@ -1076,3 +1076,79 @@ def test_sorting_does_not_help_where_what_has_arrived_is_taken(
     (found,) = findings(tmp_path, ARRIVED.format(loop=loop, take=take), "DET211")
     assert found.help is not None and ("fixed number" in found.help) is fixed_number
     assert ("sort by it" in found.help) is not fixed_number
+
+
+POOLED = """\
+from concurrent.futures import {pool} as Pool
+
+import numpy as np
+import torch
+
+
+def work(index):
+    {seed}return index + {draw}
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    np.random.seed(0)
+    with Pool(4) as pool:
+        print(list(pool.map(work, range(8))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("pool", "draw", "expected"),
+    [
+        ("ProcessPoolExecutor", "torch.rand(1)", "seed for every item, in the function: `torch.manual_seed("),
+        ("ThreadPoolExecutor", "torch.rand(1)", "its own `generator=torch.Generator().manual_seed("),
+        ("ProcessPoolExecutor", "np.random.rand()", "`rng = np.random.default_rng([seed, index])`"),
+    ],
+)
+def test_workers_draw_for_each_item_from_the_library_that_they_use(
+    tmp_path: Path, pool: str, draw: str, expected: str
+) -> None:
+    (found,) = findings(tmp_path, POOLED.format(pool=pool, draw=draw, seed=""), "DET211")
+    assert found.help is not None and expected in found.help
+    assert ("which process draws" in found.message) is pool.startswith("Process")
+
+
+def test_a_process_may_seed_for_each_item(tmp_path: Path) -> None:
+    seed = "torch.manual_seed(7 + index)\n    "
+    text = POOLED.format(pool="ProcessPoolExecutor", draw="torch.rand(1)", seed=seed)
+    assert not findings(tmp_path, text, "DET211")
+
+
+@pytest.mark.parametrize(
+    ("workers", "expected"),
+    [(1, "put a last item that ends the loop"), (4, "a fixed number of items of each worker")],
+)
+def test_a_level_of_a_queue_is_no_number_of_items(tmp_path: Path, workers: int, expected: str) -> None:
+    start = "mp.Process(target=act, args=(0, queue)).start()"
+    text = ARRIVED.format(loop="while not queue.empty():", take="get()").replace(
+        "    for rank in range(4):\n        mp.Process(target=act, args=(rank, queue)).start()\n",
+        f"    {start}\n" * workers,
+    )
+    model = (
+        "model = torch.nn.Linear(4, 1)\n    for _ in range(3):\n        while not queue.empty():\n"
+        "            model(queue.get()).sum().backward()\n"
+        '    torch.save([model.state_dict(), items], "items.pt")\n'
+    )
+    text = text.replace('torch.save(torch.stack(items), "items.pt")\n', model)
+    found = [one for one in findings(tmp_path, text, "DET211") if "queue.empty()" in one.message]
+    assert found and all(one.help is not None and expected in one.help for one in found)
+
+
+@pytest.mark.parametrize(
+    ("target", "begins"),
+    [("work", "`work()`"), ("lambda: work()", "the function"), ("Work()", "`Work.__call__()`")],
+)
+def test_a_forked_process_is_seeded_in_what_it_runs(tmp_path: Path, target: str, begins: str) -> None:
+    text = (
+        "import random\nfrom multiprocessing import Process\n\n\ndef work():\n    print(random.random())\n\n\n"
+        "class Work:\n    def __call__(self):\n        print(random.random())\n\n\n"
+        f"if __name__ == '__main__':\n    random.seed(0)\n    Process(target={target}).start()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET103")
+    assert found.help is not None and f"at the start of {begins}, which runs in new processes" in found.help
+    assert found.fix is None

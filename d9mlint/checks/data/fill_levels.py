@@ -7,6 +7,7 @@ from typing import Any
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.library.queues import filled_by_several
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where, running
@@ -33,6 +34,8 @@ class FillLevels(Rule):
     """Loops in which a training step was seen."""
     tested = remembered_table(Site, tuple[Site, Where, str])
     """Where something depends on a level: of which queue, and what tells it."""
+    shared = remembered(set[Site])
+    """The queues that several workers fill."""
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
     def trains(self, call: CallEvent) -> None:
@@ -48,6 +51,8 @@ class FillLevels(Rule):
             return
         name = call.api.rpartition(".")[2]
         self.sides.add((queue, self.run.worker))
+        if filled_by_several(call.owner):
+            self.shared.add(queue)
         if name in _TAKES:
             self.taken_in.update((queue, loop.key) for loop in self.run.loops)
         decides = self._is_decided(call.node) if name in _LEVELS else self._may_raise(call, name)
@@ -118,7 +123,9 @@ class FillLevels(Rule):
                     place,
                     f"`{text}()` decides what is trained: how full a queue is differs between runs with the timing of the "
                     "threads or processes that use it",
-                    "wait for each item with `get()`, and put a last item that ends the loop",
+                    "wait for a fixed number of items of each worker with `get()`, and order them by worker"
+                    if queue in self.shared
+                    else "wait for each item with `get()`, and put a last item that ends the loop",
                 )
 
 

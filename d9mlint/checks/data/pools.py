@@ -149,6 +149,8 @@ class Running(NamedTuple):
 
 _GLOBAL = {"python": "`random`", "numpy": "`np.random`", "torch": "torch", "tensorflow": "TensorFlow"}
 _EACH = "give every item its own generator: `rng = np.random.default_rng([seed, index])`"
+_TORCH = "draw before the threads start, or give every item its own `generator=torch.Generator().manual_seed(seed + index)`"
+_SEEDED = "seed for every item, in the function: `torch.manual_seed(seed + index)`"
 _STATELESS = "pass each draw its own seed: `tf.random.stateless_uniform(shape, seed=[seed, index])`"
 
 
@@ -207,7 +209,7 @@ class Pools(Rule):
         drawn &= self._in_common(processes) - log.own
         shared = [_GLOBAL[r] for r in sorted(drawn)] + sorted(f"`{one}`" for one in log.generators)
         if shared:
-            self._raced(log, call.node, shared, what, name)
+            self._raced(log, call.node, shared, _remedy(log, drawn), what, name)
         for place in updates.places:
             here = Where(self.run, call.node, name)
             self.report(
@@ -226,7 +228,7 @@ class Pools(Rule):
             names.discard("tensorflow")
         return names
 
-    def _raced(self, log: RaceLog, node: Any, shared: list[str], what: str, name: str) -> None:
+    def _raced(self, log: RaceLog, node: Any, shared: list[str], remedy: str, what: str, name: str) -> None:
         """Report what several workers draw from."""
         place: Any = node
         if log.places:
@@ -238,8 +240,10 @@ class Pools(Rule):
         self.report(
             "DET211",
             place,
-            f"{what} draws from {' and '.join(shared)}: draw order depends on thread scheduling",
-            _STATELESS if shared == [_GLOBAL["tensorflow"]] else _EACH,
+            f"{what} draws from {' and '.join(shared)}: "
+            + ("which process draws for which item" if log.processes else "draw order")
+            + f" depends on {'' if log.processes else 'thread '}scheduling",
+            remedy,
             subject=name,
         )
 
@@ -388,6 +392,16 @@ class Pools(Rule):
                 "use `DistributedDataParallel` or a single process",
                 subject=place.subject,
             )
+
+
+def _remedy(log: RaceLog, drawn: set[str]) -> str:
+    """What keeps the draws of one item apart from those of the others."""
+    if drawn == {"tensorflow"}:
+        return _STATELESS
+    if "torch" not in drawn:
+        return _EACH
+    # Not all that draws from torch's generator can be given another one, but a process has one of its own.
+    return _SEEDED if log.processes else _TORCH
 
 
 def _function(value: v.Value | None) -> v.Func | v.Partial | None:

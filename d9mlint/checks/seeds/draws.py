@@ -42,6 +42,7 @@ from d9mlint.interp.events import (
     SeedEvent,
 )
 from d9mlint.interp.idle import is_dropped
+from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
@@ -1142,7 +1143,7 @@ class Seeds(Rule):
         kinds = [kind for kind, one in (("", strong), ("weak", weak), ("head", head)) if one is not None]
         begun = {spawned, *(key[2] for key in self.processes.known() if key[0] == rng and key[1] in kinds)}
         if begun != {""} and not generator.where:
-            names = [f"`{one}()`" for one in sorted(begun - {""})]
+            names = [one if one == UNNAMED else f"`{one}()`" for one in sorted(begun - {""})]
             runs = "run" if len(names) > 1 else "runs"
             itself = f"{where_to_seed}, and " if "" in begun else ""
             where_to_seed = (

@@ -112,6 +112,10 @@ def _named(interp: Interp, func: v.Value) -> str:
     return first_in(v.Args([func])) or interp.spawned
 
 
+UNNAMED = "the function"
+"""What begins in a copy of the program where that has no name, such as a lambda."""
+
+
 def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
     """What runs in processes that are started anew: nothing of the parent's state. ``name`` is what begins there."""
     outer, interp.spawned = interp.spawned, name
@@ -129,7 +133,7 @@ def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
         for generator in interp.kb.generators.values():
             if generator.forked == "entropy":
                 state.rng[generator.id] = Rng(UNSEEDED)
-    outer, interp.spawned = interp.spawned, name
+    outer, interp.spawned = interp.spawned, name or UNNAMED
     found = _run_in_state(interp, state, run, node)
     interp.spawned = outer
     return found
