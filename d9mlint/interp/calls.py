@@ -772,7 +772,8 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
         if cls.fields:
             _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
         for base in cls.external_bases()[:1]:
-            keep_base(interp, inst, call_external(interp, base, args, node))
+            given = _given_by_parser(interp, interp.kb.canonical(base), inst, args, node)
+            keep_base(interp, inst, call_external(interp, base, given, node))
             _call_when_made(interp, inst, interp.kb.canonical(base), node)
     post = cls.find("__post_init__")
     if post is not None and init is None:
@@ -1015,9 +1016,19 @@ def call_external(
     return interp.orders.call(interp, api, args, node, _call_external(interp, name, api, args, node, base_of))
 
 
+def _given_by_parser(interp: Interp, api: str, inst: v.Inst, args: v.Args, node: Any) -> v.Args:
+    """The arguments of the constructor of a library's class, with defaults that the class derived from it gives options."""
+    for one in interp.kb.runners(api):
+        if one.parser_hook:
+            args = command_line_files.with_defaults(interp, one, inst, args, node)
+    return args
+
+
 def _call_external(
     interp: Interp, name: str, api: str, args: v.Args, node: Any, base_of: v.Inst | None
 ) -> v.Value:
+    if base_of is not None:
+        args = _given_by_parser(interp, api, base_of, args, node)
     runners = interp.kb.runners(api)
     configured: list[dict[str, Any]] = []
     for one in runners:

@@ -41,6 +41,15 @@ def parts(value: v.Obj) -> list[v.Value]:
     return [*given, *added.elts] if isinstance(added, v.Items) else given
 
 
+def known_layers(value: v.Obj) -> list[v.Value] | None:
+    """The layers of a library that a list of modules is made of, where these are all, and none is made by a loop."""
+    first = value.args.get("modules", 0) if value.api in _LISTS else None
+    if not isinstance(first, v.Items) or first.open or _ADDED in value.attrs:
+        return None
+    known = all(isinstance(one, v.Obj) and _ROUND not in one.attrs for one in first.elts)
+    return first.elts if first.elts and known else None
+
+
 def made_in_round(interp: Interp, module: v.Obj | v.Inst) -> None:
     """Note of a module that a loop makes one in each round, where only one round of it is run."""
     loop = next((one for one in reversed(interp.loops) if one.start == interp.repeating), None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.columns import TABLES
-from d9mlint.interp.containers import any_part, container_of, is_dict, named, parts, put
+from d9mlint.interp.containers import any_part, container_of, is_dict, known_layers, named, parts, put
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
@@ -357,6 +357,10 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     held = fields(value)
     if held is not None:
         return held
+    layers = known_layers(value) if isinstance(value, v.Obj) else None
+    if layers is not None:
+        interp.listeners.tell(IterationEvent(value))
+        return layers
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
 

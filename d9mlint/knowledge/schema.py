@@ -963,7 +963,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
     it calls, and ``makes`` those of classes of which it makes such objects. ``from_files`` are arguments that
-        configuration files of the project replace. ``chained`` are the methods that give the object itself. ``inputs``: the
+        configuration files of the project replace, and the method ``parser_hook`` of a derived class, by the defaults that
+    it gives options. ``chained`` are the methods that give the object itself. ``inputs``: the
     module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device. ``constructs``:
     making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they are named,
     and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it.
@@ -988,6 +989,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     chained: list[str] = []
     makes: list[Made] = []
     from_files: list[FileArgument] = []
+    parser_hook: str = ""
     inputs: bool = False
     constructs: bool = False
     switch: str = ""

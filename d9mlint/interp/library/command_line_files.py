@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.paths import boundary, is_inside
 from d9mlint.interp import values as v
+from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import config_value, parse_file
+from d9mlint.interp.library.options import PARSER, new_parser
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -96,6 +98,31 @@ def with_arguments(entry: RunnerEntry, configs: list[dict[str, Any]], args: v.Ar
             isinstance(given[0], bool) and all(each is given[0] for each in given)
         ):
             kw[one.arg] = v.Lit(given[0])
+    return v.Args(args.pos, kw, args.star, args.dstar)
+
+
+def with_defaults(interp: Interp, entry: RunnerEntry, inst: v.Inst, args: v.Args, node: Any) -> v.Args:
+    """The arguments of a call, with those that a derived class gives options as their defaults."""
+    hook = inst.cls.find(entry.parser_hook)
+    if not isinstance(hook, v.Func):
+        return args
+    parser = new_parser(interp, PARSER, v.NO_ARGS, node)
+    interp.call(hook.bind(inst), v.Args([parser]), node)
+    options = parser.data if isinstance(parser, v.Obj) and isinstance(parser.data, Cells) else {}
+    kw = dict(args.kw)
+    for one in entry.from_files:
+        given = {
+            key.removeprefix(f"{one.part}."): value
+            for key, value in options.items()
+            if isinstance(key, str) and key.startswith(f"{one.part}.")
+        }
+        if given:
+            usual = kw.get(one.arg)
+            items = dict(usual.items) if isinstance(usual, v.Mapping) else {}
+            more = usual.open if isinstance(usual, v.Mapping) else usual is not None
+            kw[one.arg] = v.Mapping({**items, **given}, more)
+        elif one.part in options:
+            kw[one.arg] = options[one.part]
     return v.Args(args.pos, kw, args.star, args.dstar)
 
 

@@ -186,7 +186,13 @@ def set_defaults(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     options = _options(owner) if _is_parser(interp, owner) else None
     if options is None:
         return None
-    for key, value in args.kw.items():
+    first = args.pos[0] if args.pos else None
+    named = (
+        {key: one for key, one in first.items.items() if isinstance(key, str)}
+        if isinstance(first, v.Mapping)
+        else {}
+    )
+    for key, value in {**named, **args.kw}.items():
         known = options.get(key)
         if known is not None and isinstance(value, v.Func):
             # Each sub-parser has its own command: the command line says which of them is called.
