@@ -893,6 +893,18 @@ def alike(files: Mapping[str, str], *programs: str) -> Runs:
     return together
 
 
+def test_an_import_with_a_loop_is_run_once(ran: list[str]) -> None:
+    files = {
+        "looped.py": "import torch\nnames = []\nfor name in ('a', 'b'):\n    names.append(name)\n",
+        "run_a.py": "import looped\nprint(torch.rand(2) if looped.names else 0)\n",
+        "run_b.py": "import looped\nprint(len(looped.names))\n",
+    }
+    alike(files, "run_a.py", "run_b.py")
+    ran.clear()
+    run(files)
+    assert ran.count("looped") == 1
+
+
 def test_an_import_is_run_once_for_programs_that_replaced_what_it_never_looks_for(ran: list[str]) -> None:
     run(SHARED)
     assert [ran.count(name) for name in ("package", "package.a", "package.b")] == [1, 1, 1]
