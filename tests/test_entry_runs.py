@@ -905,6 +905,39 @@ def test_an_import_with_a_loop_is_run_once(ran: list[str]) -> None:
     assert ran.count("looped") == 1
 
 
+@pytest.fixture
+def remembered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The functions that are run, by their index in their file, as often as they are."""
+    indices: list[int] = []
+    remember = memo.remember
+    monkeypatch.setattr(
+        memo, "remember", lambda function, *more: indices.append(function[1]) or remember(function, *more)
+    )
+    return indices
+
+
+LOOPING = (
+    "import torch\nclass A:\n    pass\nclass B:\n    pass\n"
+    "def names(some):\n    found = []\n    for cls in some:\n        found.append(cls.__name__)\n    return found\n"
+    "both = (A, B)\nfirst = names(both)\nsecond = names(both)\nthird = names(both)\n"
+)
+
+
+def test_a_function_whose_own_variables_stand_for_several_classes_is_run_once(remembered: list[int]) -> None:
+    run({"main.py": LOOPING})
+    assert remembered == [1]
+
+
+@pytest.mark.parametrize("last", ["draw", "nothing"])
+def test_a_function_around_that_has_been_replaced_is_called_by_those_in_its_scope(last: str) -> None:
+    text = (
+        "import torch\ndef nothing():\n    return 0\ndef draw():\n    return torch.rand(2)\n"
+        "def program():\n    def inner():\n        return chosen()\n"
+        f"    chosen = nothing\n    print(inner())\n    chosen = {last}\n    print(inner())\nprogram()\n"
+    )
+    assert codes(run({"main.py": text}), "main.py") == ({"DET101"} if last == "draw" else set())
+
+
 def test_an_import_is_run_once_for_programs_that_replaced_what_it_never_looks_for(ran: list[str]) -> None:
     run(SHARED)
     assert [ran.count(name) for name in ("package", "package.a", "package.b")] == [1, 1, 1]
