@@ -893,6 +893,90 @@ def alike(files: Mapping[str, str], *programs: str) -> Runs:
     return together
 
 
+def test_an_import_with_a_loop_is_run_once(ran: list[str]) -> None:
+    files = {
+        "looped.py": "import torch\nnames = []\nfor name in ('a', 'b'):\n    names.append(name)\n",
+        "run_a.py": "import looped\nprint(torch.rand(2) if looped.names else 0)\n",
+        "run_b.py": "import looped\nprint(len(looped.names))\n",
+    }
+    alike(files, "run_a.py", "run_b.py")
+    ran.clear()
+    run(files)
+    assert ran.count("looped") == 1
+
+
+LAZY = {
+    "log.py": (
+        "import logging, random, sys\nhandler = None\n"
+        "def get(name):\n    global handler\n    if handler is None:\n        handler = logging.StreamHandler()\n"
+        "        handler.flush = sys.stderr.flush\n    return logging.getLogger(name)\n"
+        "generator = None\n"
+        "def shared():\n    global generator\n    if generator is None:\n        generator = random.Random()\n"
+        "    return generator\n"
+    ),
+    "one.py": "import log\nlogger = log.get('one')\n",
+    "two.py": "import log\nlogger = log.get('two')\n",
+    "three.py": "import log\nlogger = log.get('three')\n",
+    "first.py": "import log\ngenerator = log.shared()\n",
+    "second.py": "import log\ngenerator = log.shared()\n",
+    "run_a.py": "import one, three\nprint(three.logger)\n",
+    "run_b.py": "import two, three\nprint(three.logger)\n",
+    "run_c.py": "import first, second\nprint(second.generator)\n",
+    "run_d.py": (
+        "import torch, log\nlog.shared()\nimport second\nlog.generator.seed(0)\n"
+        "print(torch.full((2,), second.generator.random()))\n"
+    ),
+    "run_e.py": (
+        "import torch, log\nlog.shared()\nimport second\nprint(torch.full((2,), second.generator.random()))\n"
+    ),
+}
+"""What the module that is imported first makes for all others."""
+
+
+def test_an_import_is_run_once_for_programs_that_made_the_same_object_before_it(ran: list[str]) -> None:
+    runs = alike(LAZY, "run_a.py", "run_b.py", "run_c.py", "run_d.py", "run_e.py")
+    assert codes(runs, "run_d.py") == set()
+    assert codes(runs, "run_e.py") != set()
+    ran.clear()
+    run(LAZY)
+    assert ran.count("three") == 1
+    # It keeps the object, which each program goes on to change.
+    assert ran.count("second") > 1
+
+
+@pytest.fixture
+def remembered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The functions that are run, by their index in their file, as often as they are."""
+    indices: list[int] = []
+    remember = memo.remember
+    monkeypatch.setattr(
+        memo, "remember", lambda function, *more: indices.append(function[1]) or remember(function, *more)
+    )
+    return indices
+
+
+LOOPING = (
+    "import torch\nclass A:\n    pass\nclass B:\n    pass\n"
+    "def names(some):\n    found = []\n    for cls in some:\n        found.append(cls.__name__)\n    return found\n"
+    "both = (A, B)\nfirst = names(both)\nsecond = names(both)\nthird = names(both)\n"
+)
+
+
+def test_a_function_whose_own_variables_stand_for_several_classes_is_run_once(remembered: list[int]) -> None:
+    run({"main.py": LOOPING})
+    assert remembered == [1]
+
+
+@pytest.mark.parametrize("last", ["draw", "nothing"])
+def test_a_function_around_that_has_been_replaced_is_called_by_those_in_its_scope(last: str) -> None:
+    text = (
+        "import torch\ndef nothing():\n    return 0\ndef draw():\n    return torch.rand(2)\n"
+        "def program():\n    def inner():\n        return chosen()\n"
+        f"    chosen = nothing\n    print(inner())\n    chosen = {last}\n    print(inner())\nprogram()\n"
+    )
+    assert codes(run({"main.py": text}), "main.py") == ({"DET101"} if last == "draw" else set())
+
+
 def test_an_import_is_run_once_for_programs_that_replaced_what_it_never_looks_for(ran: list[str]) -> None:
     run(SHARED)
     assert [ran.count(name) for name in ("package", "package.a", "package.b")] == [1, 1, 1]

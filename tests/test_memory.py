@@ -67,6 +67,17 @@ def _append(rule: Counting) -> None:
     rule.names.append("x")
 
 
+def _look(rule: Counting) -> None:
+    assert not rule.names
+
+
+def _look_and_append(rule: Counting) -> None:
+    names = rule.names
+    with rule.memory.recorded():
+        _look(rule)
+    names.append("x")
+
+
 def _set(rule: Counting) -> None:
     rule.seen = True
 
@@ -96,6 +107,8 @@ def _set_again(rule: Counting) -> None:
     ("does", "quiet"),
     [
         (_append, False),
+        (_look, True),
+        (_look_and_append, False),
         (_read_notes, False),
         (_note, True),
         (_set, True),
@@ -123,6 +136,17 @@ def test_an_import_holds_only_where_what_it_read_is_the_same() -> None:
     other.table["b"] = 1
     assert other.memory.agrees(log)
     other.table["a"] = 1
+    assert not other.memory.agrees(log)
+
+
+def test_an_import_that_found_a_list_empty_holds_where_it_is_empty() -> None:
+    rule = Counting(Memory())
+    with rule.memory.recorded() as log:
+        _look(rule)
+    other = Counting(Memory())
+    assert other.memory.agrees(log)
+    assert other.names == [] and other.memory.agrees(log)
+    other.names.append("x")
     assert not other.memory.agrees(log)
 
 

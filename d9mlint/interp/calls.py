@@ -471,7 +471,7 @@ def call_function(
         )
         if settled:
             interp.settled[name] = found
-        elif len(HEAP.rebound) == rebound:
+        elif not HEAP.rebound_since(rebound, act.start):
             # What replaces functions is run again: names that are looked for after it mean something else.
             outcomes.append(found)
             del outcomes[: -memo.MAX_OUTCOMES]

@@ -149,9 +149,10 @@ class Heap:
         self.trail: list[tuple[Tracked, int, str, Any, Any, Any]] = []
         # Functions, classes and modules are hardly ever replaced: of reads of names that hold them only the name is
         # noted. Where one is replaced, no call counts any more that was remembered before and looked for that name
-        # (``rebound`` lists these names in the order of time), and no import that did so is taken over by a run that
-        # has not replaced it too (``patched``).
-        self.rebound: list[str] = []
+        # (``rebound`` lists these names in the order of time, with the birth of the scope where that is the running one:
+        # calls that began before have their own), and no import that did so is taken over by a run that has not replaced
+        # it too (``patched``).
+        self.rebound: list[tuple[str, int]] = []
         self.patched: set[str] = set()
         # For each path that an option's default does not choose and that the run is on: what stood first at each place
         # that is written on it, with the place.
@@ -264,6 +265,9 @@ class Heap:
             if access[0].birth < start:
                 place = (id(access[2]), access[3])
                 if place not in act.reads and place not in act.writes:
+                    if isinstance(access[4], Tracked):
+                        # It may be another object here that is like the one there was.
+                        access = (*access[:4], at(*access[:4]))
                     act.reads[place] = access
         for access in writes:
             self.redo(access)
@@ -312,9 +316,13 @@ class Heap:
         self.rebind(name.rpartition(".")[2])
         self.patched.add(name)
 
-    def rebind(self, name: str) -> None:
-        """What a name stands for is replaced."""
-        self.rebound.append(name)
+    def rebind(self, name: str, birth: int = -1) -> None:
+        """What a name stands for is replaced: everywhere, or in the running scope that was born then."""
+        self.rebound.append((name, birth))
+
+    def rebound_since(self, count: int, start: int) -> bool:
+        """Whether names have been replaced since there were ``count``, in what is older than an activation."""
+        return any(birth < start for _, birth in self.rebound[count:])
 
     def forget_patches(self) -> None:
         """A new run begins, in which nothing has been replaced."""

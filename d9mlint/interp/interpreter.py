@@ -803,7 +803,7 @@ class Interp:
             return
         old = env.vars.get(name)
         if old is not None and old is not value and type(old) in v.FIXED:
-            HEAP.rebind(name)
+            HEAP.rebind(name, env.birth)
         env.vars[name] = value
 
     def _bind_around(self, env: v.Env | None, name: str, value: v.Value) -> bool:

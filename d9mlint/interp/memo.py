@@ -140,8 +140,10 @@ def is_bound_alike(outcome: Outcome) -> bool:
     replaced, (checked,) = HEAP.rebound, outcome.checked
     if checked == len(replaced):
         return True
-    names, named = outcome.names, outcome.named
-    if checked < 0 or any(name in names or NAMES.holds(named, name) for name in replaced[checked:]):
+    names, named, start = outcome.names, outcome.named, outcome.start
+    if checked < 0 or any(
+        birth < start and (name in names or NAMES.holds(named, name)) for name, birth in replaced[checked:]
+    ):
         outcome.checked[0] = -1
         return False
     outcome.checked[0] = len(replaced)

@@ -48,6 +48,9 @@ class Plain(NamedTuple):
     value: object
 
 
+_NOTHING = Plain(False, None)
+
+
 _FIXED = (str, int, bool, tuple, frozenset, type(None))
 """Types of values that stay what they are, and can be compared."""
 
@@ -69,10 +72,12 @@ CHANGING = _Changing()
 class MemoryLog:
     """What happened to the memory during an import."""
 
-    __slots__ = ("notes", "placed", "quiet", "reads", "reports", "written")
+    __slots__ = ("empty", "notes", "placed", "quiet", "reads", "reports", "written")
 
     def __init__(self) -> None:
         self.quiet = True
+        # Lists and sets that held nothing when they were read: whoever has one may add to it until the import ends.
+        self.empty: dict[Cell, Any] = {}
         self.reports: list[Violation] = []
         self.reads: dict[Cell, Plain | _Changing] = {}
         self.written: dict[Cell, Any] = {}
@@ -138,8 +143,10 @@ class Memory:
             yield log
         finally:
             self._logs.pop()
+            log.quiet = log.quiet and not any(log.empty.values())
             if self._logs:
                 outer = self._logs[-1]
+                outer.empty |= log.empty
                 outer.quiet = outer.quiet and log.quiet
                 outer.reports += log.reports
                 outer.notes += log.notes
@@ -205,8 +212,11 @@ class Memory:
             self._read(cell)
             found = make()
             if not _fixed(found):
-                self.changed()
                 self._cells[cell] = found
+                if not _empty(cell, found):
+                    self.changed()
+                elif self._logs:
+                    self._logs[-1].empty[cell] = found
             return found
         self._read(cell)
         return found
@@ -240,9 +250,11 @@ class Memory:
 
     def _held(self, cell: Cell) -> Plain | _Changing:
         if cell not in self._cells:
-            return Plain(False, None)
+            return _NOTHING
         value = self._cells[cell]
-        return Plain(True, value) if _fixed(value) else CHANGING
+        if _fixed(value):
+            return Plain(True, value)
+        return _NOTHING if _empty(cell, value) else CHANGING
 
     def _read(self, cell: Cell) -> None:
         if self._logs:
@@ -250,6 +262,14 @@ class Memory:
             self._logs[-1].read(cell, held)
             if held is CHANGING:
                 self.changed()
+            elif held is _NOTHING and cell in self._cells:
+                self._logs[-1].empty[cell] = self._cells[cell]
+
+
+def _empty(cell: Cell, value: object) -> bool:
+    """Whether a field holds a list, set or dictionary in which nothing is, as it does before anybody asks for it. In a table
+    the keys say who has asked."""
+    return cell.key is None and type(value) in (list, set, dict) and not value
 
 
 def _fixed(value: object) -> bool:
