@@ -87,7 +87,8 @@ def _taken_apart(run: RunView, node: Any) -> bool:
     return any(isinstance(one, m.Subscript) and one.value is node for one in nodes([run.statement]))
 
 
-def _is_scheduler(api: str) -> bool:
+def is_scheduler(api: str) -> bool:
+    """Whether a call makes a scheduler of PyTorch, or is one of its methods."""
     return api.startswith("torch.optim.lr_scheduler.")
 
 
@@ -193,11 +194,11 @@ class Checkpoints(Rule):
             for loop in self.run.loops:
                 self.drawn_in[rng, loop.key] = True
 
-    @on_call_if(lambda _, api: api in STATES or api in RESTORES or _is_scheduler(api) or _is_scaler(api))
+    @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or _is_scaler(api))
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
-        if _is_scheduler(call.api):
-            made_here = isinstance(call.owner, v.Obj) and _is_scheduler(call.owner.api)
+        if is_scheduler(call.api):
+            made_here = isinstance(call.owner, v.Obj) and is_scheduler(call.owner.api)
             if not made_here and _continues(self.run, call):
                 # Where it is made from nothing elsewhere, the run is a new one.
                 self.goes_on = True
@@ -278,7 +279,7 @@ class Checkpoints(Rule):
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
         """A scheduler is made to go on from an epoch."""
-        if isinstance(event.owner, v.Obj) and _is_scheduler(event.owner.api) and not _is_start(event.value):
+        if isinstance(event.owner, v.Obj) and is_scheduler(event.owner.api) and not _is_start(event.value):
             self.goes_on = True
 
     @on_call_if(saves)
@@ -675,7 +676,7 @@ def _kind(run: RunView, value: v.Value) -> str:
 
 def _kind_of(run: RunView, one: v.Value) -> str:
     if isinstance(one, v.Obj):
-        if _is_scheduler(one.type):
+        if is_scheduler(one.type):
             return "scheduler"
         if _is_scaler(one.type):
             return "scaler"
@@ -689,9 +690,9 @@ def _kinds_held(content: v.Value) -> set[str]:
     items = content.items.values() if isinstance(content, v.Mapping) else ()
     owners = [one.attrs.get("@owner") for one in items if isinstance(one, v.Obj)]
     kinds = [
-        ("scheduler" if _is_scheduler(one.type) else "scaler" if _is_scaler(one.type) else "optimizer")
+        ("scheduler" if is_scheduler(one.type) else "scaler" if _is_scaler(one.type) else "optimizer")
         for one in owners
-        if isinstance(one, v.Obj) and (_is_scheduler(one.type) or _is_scaler(one.type) or optimizes(one))
+        if isinstance(one, v.Obj) and (is_scheduler(one.type) or _is_scaler(one.type) or optimizes(one))
     ]
     return set(kinds)
 
@@ -716,7 +717,7 @@ def _is_state(value: v.Value) -> bool:
 
 
 def optimizes(value: v.Obj) -> bool:
-    return value.type.startswith("torch.optim.") and not _is_scheduler(value.type)
+    return value.type.startswith("torch.optim.") and not is_scheduler(value.type)
 
 
 def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], set[str]]:

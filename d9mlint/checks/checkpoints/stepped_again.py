@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from d9mlint.checks.base import Rule
+from d9mlint.checks.checkpoints.states import is_scheduler
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
@@ -12,8 +13,6 @@ from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name
-
-_SCHEDULERS = "torch.optim.lr_scheduler."
 
 
 class SteppedAgain(Rule):
@@ -56,6 +55,6 @@ def _schedulers(call: CallEvent) -> list[Site]:
     made = [
         made_at(one)
         for one in (v.alternatives(call.owner) if call.owner is not None else ())
-        if isinstance(one, v.Obj) and one.api.startswith(_SCHEDULERS)
+        if isinstance(one, v.Obj) and is_scheduler(one.api)
     ]
     return [site for site in made if site is not None]
