@@ -905,6 +905,45 @@ def test_an_import_with_a_loop_is_run_once(ran: list[str]) -> None:
     assert ran.count("looped") == 1
 
 
+LAZY = {
+    "log.py": (
+        "import logging, random, sys\nhandler = None\n"
+        "def get(name):\n    global handler\n    if handler is None:\n        handler = logging.StreamHandler()\n"
+        "        handler.flush = sys.stderr.flush\n    return logging.getLogger(name)\n"
+        "generator = None\n"
+        "def shared():\n    global generator\n    if generator is None:\n        generator = random.Random()\n"
+        "    return generator\n"
+    ),
+    "one.py": "import log\nlogger = log.get('one')\n",
+    "two.py": "import log\nlogger = log.get('two')\n",
+    "three.py": "import log\nlogger = log.get('three')\n",
+    "first.py": "import log\ngenerator = log.shared()\n",
+    "second.py": "import log\ngenerator = log.shared()\n",
+    "run_a.py": "import one, three\nprint(three.logger)\n",
+    "run_b.py": "import two, three\nprint(three.logger)\n",
+    "run_c.py": "import first, second\nprint(second.generator)\n",
+    "run_d.py": (
+        "import torch, log\nlog.shared()\nimport second\nlog.generator.seed(0)\n"
+        "print(torch.full((2,), second.generator.random()))\n"
+    ),
+    "run_e.py": (
+        "import torch, log\nlog.shared()\nimport second\nprint(torch.full((2,), second.generator.random()))\n"
+    ),
+}
+"""What the module that is imported first makes for all others."""
+
+
+def test_an_import_is_run_once_for_programs_that_made_the_same_object_before_it(ran: list[str]) -> None:
+    runs = alike(LAZY, "run_a.py", "run_b.py", "run_c.py", "run_d.py", "run_e.py")
+    assert codes(runs, "run_d.py") == set()
+    assert codes(runs, "run_e.py") != set()
+    ran.clear()
+    run(LAZY)
+    assert ran.count("three") == 1
+    # It keeps the object, which each program goes on to change.
+    assert ran.count("second") > 1
+
+
 @pytest.fixture
 def remembered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The functions that are run, by their index in their file, as often as they are."""

@@ -265,6 +265,9 @@ class Heap:
             if access[0].birth < start:
                 place = (id(access[2]), access[3])
                 if place not in act.reads and place not in act.writes:
+                    if isinstance(access[4], Tracked):
+                        # It may be another object here that is like the one there was.
+                        access = (*access[:4], at(*access[:4]))
                     act.reads[place] = access
         for access in writes:
             self.redo(access)

@@ -13,19 +13,24 @@ in it did that are kept so themselves: a large package needs thousands of module
 
 from __future__ import annotations
 
+import gc
 from array import array
 from itertools import chain, repeat
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import Question
-from d9mlint.interp.heap import HEAP, NAMES
+from d9mlint.interp.heap import HEAP, NAMES, WHOLE, Tracked, at
 from d9mlint.interp.memory import MemoryLog, replayed
 from d9mlint.interp.numbering import Numbering, numbers
 from d9mlint.interp.places import Replay, flow_into
 from d9mlint.interp.state import FLAG, MODE, RNG, Effect, effect
 from d9mlint.interp.trail import FUNCTIONS, FunctionKey, Shared, functions
 from d9mlint.knowledge.versions import keep_oldest
+from d9mlint.project.modules import ModuleFile
 
 T = TypeVar("T")
 
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Key, Numbered, Origin
     from d9mlint.interp.places import Where
     from d9mlint.project.import_order import Needed
-    from d9mlint.project.modules import Found, ModuleFile
+    from d9mlint.project.modules import Found
 
 MAX_VARIANTS = 64
 """An import is remembered for at most this many different circumstances, of more for those met last. Packages that import
@@ -112,6 +117,7 @@ class Imported(NamedTuple):
     circumstances: tuple[tuple[Question, Any], ...]
     # Between which times it made objects: those of the imports inside of it are not among what it read.
     born: tuple[int, int]
+    kept_objects: _Kept
 
 
 class Settled:
@@ -532,6 +538,7 @@ class ImportCache:
                     memory,
                     interp.circumstances(act),
                     (act.start, HEAP.clock),
+                    _Kept(),
                 ),
             )
             HEAP.share(act.start)
@@ -631,9 +638,59 @@ def _still_true(interp: Interp, known: Imported) -> bool:
         return False
     if not known.effect.holds(interp.state) or not interp.circumstances_hold(known.circumstances):
         return False
-    if not all(v.same_access(access) for access in known.reads):
+    if not all(v.same_access(access) or _alike(known, access) for access in known.reads):
         return False
     return interp.memory.agrees(known.memory)
+
+
+def _alike(known: Imported, access: Access) -> bool:
+    """Whether a place holds another object than the import read there, made by the same code, and the import did not keep
+    the one that it read: so a logger is set up by whatever module is imported first."""
+    if access[1] is WHOLE or not v.alike(at(*access[:4]), access[4]):
+        return False
+    return not known.kept_objects.keeps(known, access[4])
+
+
+class _Kept:
+    """Of which objects that an import read it is known whether what it left holds them, by their births."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}
+
+    def keeps(self, done: Imported, one: v.Obj) -> bool:
+        """Whether anything that an import made or wrote holds an object."""
+        found = self._known.get(one.birth)
+        if found is None:
+            found = self._known[one.birth] = _reaches(done, one)
+        return found
+
+
+def _reaches(done: Imported, one: v.Obj) -> bool:
+    first, last = done.born
+    seen: set[int] = set()
+    # Not by what it read, nor by what was there before.
+    pending: list[Any] = [
+        part
+        for name, part in zip(done._fields, done, strict=True)
+        if name not in ("reads", "attributes_before", "used", "inner")
+    ]
+    while pending:
+        held = pending.pop()
+        if held is one:
+            return True
+        if id(held) in seen or isinstance(held, _OUTSIDE):
+            continue
+        seen.add(id(held))
+        scope = getattr(held, "env", held) if isinstance(held, (v.Cls, v.Mod)) else held
+        if not isinstance(scope, Tracked) or first <= scope.birth <= last:
+            pending += gc.get_referents(held)
+    return False
+
+
+_OUTSIDE = (str, int, float, bytes, type, FunctionType, ModuleType, msgspec.Struct, ModuleFile, array)
+"""Types of what holds no values of the program."""
 
 
 def _found_alike(interp: Interp, lookups: array[int]) -> bool:

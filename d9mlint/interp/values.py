@@ -753,6 +753,28 @@ def _interchangeable(a: Value, b: Value) -> bool:
     return isinstance(a, Member) and isinstance(b, Member) and a.name == b.name and a.owner is b.owner
 
 
+def alike(a: Any, b: Any) -> bool:
+    """Whether two objects are what the same call in the code gave for the same arguments, and the same is known of them."""
+    return (
+        isinstance(a, Obj)
+        and isinstance(b, Obj)
+        and a.node is b.node is not None
+        and (a.api, a.type, a.likely, a.something, a.package)
+        == (b.api, b.type, b.likely, b.something, b.package)
+        and a.file is b.file
+        and a.owner is b.owner
+        and a._data is b._data
+        and a._form is b._form
+        and a.order is b.order
+        and _same_args(a.args, b.args)
+        and _same_cells(a._attrs or {}, b._attrs or {})
+    )
+
+
+def _same_cells(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return list(dict.keys(a)) == list(dict.keys(b)) and all(map(same, dict.values(a), dict.values(b)))
+
+
 def _is_plain(value: Obj) -> bool:
     """Whether nothing is known of an object but the call that gave it."""
     return value._attrs is None and value._data is None and value._form is None and value.order is None
