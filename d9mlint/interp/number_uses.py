@@ -3,10 +3,11 @@ raises for texts, in the same function."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
@@ -32,17 +33,53 @@ def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
         return False
     body = body_of(interp)
     names = same(body, name)
-    for one in nodes(body):
-        if isinstance(one, m.BinOp) and one.op in _COMPUTED:
-            pairs = (one.left, one.right), (one.right, one.left)
-            if any(_is_number(other) and _element(side) in names for side, other in pairs):
-                return True
-        elif isinstance(one, m.Call) and one.args and any(_is_given(part, names) for part in one.args):
-            called = interp.eval(one.func) if isinstance(one.func, m.Name) else None
-            entry = interp.kb.order(called.name) if isinstance(called, v.Ext) else None
-            if entry is not None and entry.numbers:
-                return True
+    for used, func in _uses(body).taken:
+        if used.isdisjoint(names):
+            continue
+        if func is None:
+            return True
+        called = interp.eval(func)
+        entry = interp.kb.order(called.name) if isinstance(called, v.Ext) else None
+        if entry is not None and entry.numbers:
+            return True
     return False
+
+
+class _Uses(NamedTuple):
+    """What a body does with its variables: what each is assigned, and those of which elements are computed with, or are
+    given to a function of a name, in the order of the code."""
+
+    assigned: dict[str, list[m.Expr]]
+    taken: list[tuple[frozenset[str], m.Name | None]]
+
+
+_known: dict[int, tuple[list[m.Stmt], _Uses]] = memo()
+
+
+def _uses(body: list[m.Stmt]) -> _Uses:
+    known = _known.get(id(body))
+    if known is None:
+        known = _known[id(body)] = body, _found(body)
+    return known[1]
+
+
+def _found(body: list[m.Stmt]) -> _Uses:
+    found = _Uses({}, [])
+    for one in nodes(body):
+        names: set[str] = set()
+        func = None
+        if isinstance(one, m.Assign):
+            for target in {target.id for target in one.targets if isinstance(target, m.Name)}:
+                found.assigned.setdefault(target, []).append(one.value)
+        elif isinstance(one, m.BinOp) and one.op in _COMPUTED:
+            pairs = (one.left, one.right), (one.right, one.left)
+            names = {_element(side) for side, other in pairs if _is_number(other)}
+        elif isinstance(one, m.Call) and isinstance(one.func, m.Name):
+            func = one.func
+            names = {taken_from(part) for given in one.args for part in _parts(given)}
+        if names := names - {""}:
+            found.taken.append((frozenset(names), func))
+    return found
 
 
 def body_of(interp: Interp) -> list[m.Stmt]:
@@ -55,12 +92,7 @@ def same(body: list[m.Stmt], name: str) -> set[str]:
     """A variable, and what it is assigned once: ``u`` and ``frame.u`` after ``u = frame.u.values``."""
     names = {name}
     for _ in range(_MOST_NAMES):
-        assigned = [
-            one.value
-            for one in nodes(body)
-            if isinstance(one, m.Assign)
-            and any(isinstance(target, m.Name) and target.id == name for target in one.targets)
-        ]
+        assigned = _uses(body).assigned.get(name, [])
         name = taken_from(assigned[0]) if len(assigned) == 1 else ""
         if not name or name in names:
             break
@@ -97,10 +129,9 @@ def _column(name: str) -> str:
     return name.removesuffix(".values")
 
 
-def _is_given(node: m.Expr, names: set[str]) -> bool:
-    """Whether an argument is what is taken from one of some variables, or a pair with it."""
-    parts = node.elts if isinstance(node, m.Seq) else [node]
-    return any(taken_from(one) in names for one in parts)
+def _parts(given: m.Expr) -> list[m.Expr]:
+    """What an argument is: one expression, or those of a pair."""
+    return given.elts if isinstance(given, m.Seq) else [given]
 
 
 def _is_number(node: m.Expr) -> bool:
