@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from d9mlint.interp.events import CallEvent, EndEvent
-from d9mlint.interp.listening import Listeners, on, on_call, on_call_if, on_method
+from d9mlint.interp.listening import Listeners, Wanted, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Memory, Tick, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.values import NO_ARGS
 
@@ -240,3 +240,30 @@ def test_calls_that_a_listener_does_not_want_are_not_told_to_it() -> None:
     listeners.plus([Chooser("")]).tell_method(CallEvent("torch.Tensor.item", NO_ARGS, None), "item", [])
     assert (one.heard, other.heard) == (["torch.rand", "torch.rand", "torch.Tensor.item"], ["numpy.zeros"])
     assert other.asked == 3  # once for each name
+
+
+def test_who_wants_a_name_is_asked_once_for_runs_with_the_same_listeners() -> None:
+    asked: list[str] = []
+
+    class Chooser:
+        def __init__(self) -> None:
+            self.heard: list[str] = []
+
+        @on_call_if(lambda _, name: asked.append(name) or name.startswith("torch."))
+        def called(self, call: CallEvent) -> None:
+            self.heard.append(call.api)
+
+    wanted: Wanted = {}
+    for _ in range(2):
+        one, listeners = Chooser(), Listeners()
+        listeners.add(one)
+        listeners.know(wanted)
+        for name in ("torch.rand", "numpy.zeros", "torch.rand"):
+            listeners.tell_call(CallEvent(name, NO_ARGS, None))
+        assert one.heard == ["torch.rand", "torch.rand"]
+    assert asked == ["torch.rand", "numpy.zeros"]
+    # One listener more is asked for itself, and changes nothing for other runs.
+    other = Chooser()
+    listeners.add(other)
+    listeners.tell_call(CallEvent("torch.rand", NO_ARGS, None))
+    assert other.heard == ["torch.rand"] and wanted["torch.rand"] == (0,)

@@ -29,6 +29,7 @@ from d9mlint.interp.interpreter import MAIN, Interp
 from d9mlint.interp.library import commands, hooks
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
+from d9mlint.interp.listening import Wanted
 from d9mlint.interp.overwritten import Overwritten
 from d9mlint.interp.releases import ReleaseNames
 from d9mlint.interp.replaced import Replaced
@@ -154,6 +155,8 @@ class Analyzer:
         # Imports by the releases that the names of a program tell, first those of entry points.
         self._imports: dict[Releases, tuple[ImportCache, ImportCache]] = {}
         self.interp: type[Interp] = Interp
+        # Who listens to which calls, in runs over unreached code and in programs.
+        self._wanted: tuple[Wanted, Wanted] = ({}, {})
 
     def after_edit(self, project: Project, paths: Iterable[str]) -> Analyzer:
         """The same for the project as it is when some of its files have been edited; imports that did not read
@@ -351,6 +354,9 @@ class Analyzer:
     ) -> EntryReport:
         start_models(interp)
         findings = self.rules.start(interp)
+        if interp.targets is self.targets and type(interp) is self.interp:
+            # Who records a run listens too.
+            interp.listeners.know(self._wanted[entry is not None])
         interp.import_log = ImportLog()
         failure = ""
         limit = sys.getrecursionlimit()

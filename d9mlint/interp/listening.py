@@ -55,8 +55,8 @@ def on_call(*names: str) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent
 
 
 def on_call_if(wanted: Callable[[Any, str], bool]) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
-    """Decorator of a method: listen to calls that are ``wanted(listener, name)``, which is asked once in a run for each
-    canonical name, and so must not look at anything that changes."""
+    """Decorator of a method: listen to calls that are ``wanted(listener, name)``, which is asked once for each canonical
+    name, and so must not look at anything but the knowledge base, the targets and whether a program is run."""
     return _listens(Listening(CallEvent, wanted=wanted))
 
 
@@ -98,10 +98,23 @@ def _bound(listening: Listening, listener: object) -> Listening:
     return listening if wanted is None else listening._replace(wanted=functools.partial(wanted, listener))
 
 
+Wanted = dict[str, tuple[int, ...]]
+"""Those who want a call, by its canonical name: their places among all who listen to calls by no name of their own."""
+
+
 class Listeners:
     """The listeners of a run, by what they listen to."""
 
-    __slots__ = ("_any_call", "_chosen", "attributes", "calls", "handlers", "methods", "object_attributes")
+    __slots__ = (
+        "_any_call",
+        "_chosen",
+        "_wanted",
+        "attributes",
+        "calls",
+        "handlers",
+        "methods",
+        "object_attributes",
+    )
 
     def __init__(self) -> None:
         self.calls: dict[str, list[Handler[CallEvent]]] = {}
@@ -109,10 +122,11 @@ class Listeners:
         self.attributes: dict[str, list[Handler[AttributeEvent]]] = {}
         self.object_attributes: dict[str, list[Handler[ObjectAttributeEvent]]] = {}
         self.handlers: dict[type[Any], list[Handler[Any]]] = {}
-        # Who listens to calls by no name of their own, and which names they want; and those who want a name. Nobody
-        # wants most of them.
+        # Who listens to calls by no name of their own, and which names they want; and those who want a name, by their
+        # places, which several runs have in common. Nobody wants most of them.
         self._any_call: list[tuple[Callable[..., bool] | None, Handler[CallEvent]]] = []
         self._chosen: dict[str, list[Handler[CallEvent]]] = {}
+        self._wanted: Wanted = {}
 
     def add(self, listener: object) -> None:
         """Tell an object what its methods listen to."""
@@ -128,6 +142,7 @@ class Listeners:
         if not to.names and to.event is CallEvent:
             self._any_call.append((to.wanted, handler))
             self._chosen.clear()
+            self._wanted = {}
             return
         if not to.names:
             self.handlers.setdefault(to.event, []).append(handler)
@@ -139,6 +154,10 @@ class Listeners:
             table = self.attributes if to.event is AttributeEvent else self.object_attributes
         for name in to.names:
             table.setdefault(name, []).append(handler)
+
+    def know(self, wanted: Wanted) -> None:
+        """Who wants which calls is known from other runs with the same listeners, and is noted for them."""
+        self._wanted = wanted
 
     def tell(self, event: Event) -> None:
         """Something happens that has no name."""
@@ -155,8 +174,15 @@ class Listeners:
         """A call of which only those hear who do not listen to its name."""
         chosen = self._chosen.get(event.api)
         if chosen is None:
-            chosen = [handler for wanted, handler in self._any_call if wanted is None or wanted(event.api)]
-            self._chosen[event.api] = chosen
+            places = self._wanted.get(event.api)
+            if places is None:
+                places = tuple(
+                    place
+                    for place, (wanted, _) in enumerate(self._any_call)
+                    if wanted is None or wanted(event.api)
+                )
+                self._wanted[event.api] = places
+            chosen = self._chosen[event.api] = [self._any_call[place][1] for place in places]
         for handler in chosen:
             handler(event)
 
@@ -191,6 +217,7 @@ class Listeners:
         new.attributes, new.object_attributes = self.attributes, self.object_attributes
         new.handlers = {event: list(handlers) for event, handlers in self.handlers.items()}
         new._any_call = list(self._any_call)
+        new._wanted = self._wanted
         for one in observers:
             for name, listening in listened_by(one):
                 assert not listening.names
