@@ -27,7 +27,16 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, LoopEvent, ObjectAttributeEvent
+from d9mlint.interp.context import NO_GRADIENT
+from d9mlint.interp.events import (
+    AnyDrawEvent,
+    CallEvent,
+    EndEvent,
+    IterationEvent,
+    LoopEvent,
+    ObjectAttributeEvent,
+)
+from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
@@ -87,6 +96,20 @@ def _taken_apart(run: RunView, node: Any) -> bool:
     return any(isinstance(one, m.Subscript) and one.value is node for one in nodes([run.statement]))
 
 
+def shuffled_with(loader: v.Value) -> v.Obj | None:
+    """The generator of its own with which a loader of PyTorch shuffles, or its sampler."""
+    if not isinstance(loader, v.Obj) or loader.type != LOADER:
+        return None
+    sampler = loader.args.get("sampler", 3)
+    if isinstance(sampler, v.Obj):
+        given = sampler.args.kw.get("generator")
+    elif sampler is None and v.truth(loader.args.get("shuffle", 2) or v.FALSE) is True:
+        given = loader.args.get("generator", 12)
+    else:
+        given = None
+    return given if isinstance(given, v.Obj) and made_at(given) is not None else None
+
+
 def is_scheduler(api: str) -> bool:
     """Whether a call makes a scheduler of PyTorch, or is one of its methods."""
     return api.startswith("torch.optim.lr_scheduler.")
@@ -124,6 +147,10 @@ class Checkpoints(Rule):
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
     drawn_in = remembered_table(tuple[str, str], bool)
     """RNGs, and the loops in which they are drawn from."""
+    shuffled = remembered(set[tuple[Site, str]])
+    """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
+    carried = remembered(set[Site])
+    """Where generators were made that are seeded in a loop, or whose state the program keeps."""
     scalers = remembered_table(Site, tuple[ModuleFile, str, frozenset[tuple[str, int]], str])
     """Where scalers of losses are made, the attributes that hold them, and the options with which they are made."""
     optional = remembered_table(tuple[str, str], bool)
@@ -253,6 +280,23 @@ class Checkpoints(Rule):
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """A loader with a generator of its own is gone through, in loops that began when there was that generator."""
+        own = shuffled_with(event.value)
+        if own is None or self.run.contexts.innermost(NO_GRADIENT) is not None:
+            return
+        site = made_at(own)
+        if site is not None:
+            self.shuffled.update((site, loop.key) for loop in self.run.loops if own.birth < loop.start)
+
+    @on_method("manual_seed", "seed", "get_state")
+    def seeded(self, call: CallEvent) -> None:
+        """A generator is seeded again, or its state is asked for."""
+        site = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
+        if site is not None and (self.run.loops or call.api.endswith("get_state")):
+            self.carried.add(site)
 
     @on_method("backward", "step", "minimize", "fit")
     def training(self, call: CallEvent) -> None:
@@ -529,6 +573,10 @@ class Checkpoints(Rule):
                 lacks += [f"the JAX key `{name}`" for name in split]
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
+            generators = {made for made, loop in self.shuffled if loop in loops and loop in self.trains_in}
+            if not open_world and not generators <= self.carried:
+                others = [*others, "generator"]
+                lacks.append("the state of the loader's generator")
             if lacks:
                 reported.add((place.site.path, place.scope))
                 ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
