@@ -162,9 +162,14 @@ class Pins(NamedTuple):
     """Whether a README speaks of GPUs."""
 
 
+def normalized(distribution: str) -> str:
+    """The name of a distribution as indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", distribution.strip().lower())
+
+
 def library_name(distribution: str) -> str:
     """The library (its import name, as the knowledge base has it) that a distribution provides."""
-    name = _BUILD.sub("", re.sub(r"[-_.]+", "-", distribution.strip().lower()))
+    name = _BUILD.sub("", normalized(distribution))
     return DISTRIBUTIONS.get(name, name.replace("-", "_"))
 
 
@@ -321,9 +326,9 @@ class _Reader:
             self.problem(file, line, f"not a version range: {spec[:60]}")
             return
         library = library_name(distribution)
-        self.distributions.add(channel + re.sub(r"[-_.]+", "-", distribution.lower()))
+        self.distributions.add(channel + normalized(distribution))
         cpu = spec.rstrip().endswith("+cpu") or (self.cpu_index and library == "torch")
-        cpu = cpu or distribution.lower() in _CPU_BUILDS
+        cpu = cpu or normalized(distribution) in _CPU_BUILDS
         if not self.below and not self.prose:
             # What another directory is for is not known: its builds for the CPU say nothing about the program.
             self.asked[Asked(library, cpu, marker.strip())] = None

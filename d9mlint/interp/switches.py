@@ -11,6 +11,7 @@ from d9mlint.interp.events import CallEvent, EnvironmentEvent, ObjectAttributeEv
 from d9mlint.interp.listening import on, on_call, on_object_attribute
 from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Setting
 from d9mlint.interp.text import call_text
 
 if TYPE_CHECKING:
@@ -111,6 +112,10 @@ class Switches:
             self._set(deterministic, call.node)
             warns = isinstance(deterministic, v.Lit) and deterministic.value == "warn"
             self._interp.set_mode(WARN_ONLY, v.Lit(warns), call.node)
+            if found is not None and v.truth(deterministic) is True and not v.option_of(deterministic):
+                for name, text in found.entry.environment.items():
+                    # The program says nothing about it, so that there is nothing to say about where it stands.
+                    self._interp.state.env[name] = Setting(text, self._interp.here(call.node))
         elif call.args.dstar:
             self.torch_unknown = True
         elif found is not None and found.entry.resets:

@@ -967,7 +967,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     it gives options. ``chained`` are the methods that give the object itself. ``inputs``: the
     module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device. ``constructs``:
     making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they are named,
-    and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it.
+    and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it;
+    ``environment`` are the variables that making it deterministic sets.
     """
 
     id: str
@@ -995,6 +996,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     switch: str = ""
     switches: str = ""
     resets: str = ""
+    environment: dict[str, str] = {}
     note: str = ""
     provenance: list[str] = []
 
