@@ -837,6 +837,7 @@ _ROLES = {
     "calls-at-use": "calls the functions that it is given where it is used",
     "calls-in-modes": "builds its graph with the function that it is given, each time it is used",
     "works-in-mode": "lets the graph be built in a mode",
+    "splits-examples": "splits examples into parts by chance",
     "stands-for-text": "is a name for a text",
     "gives-number": "gives one number",
     "gives-loaded": "gives a new object with the state in a file",

@@ -222,6 +222,7 @@ Role = Literal[
     "writes",
     "writes-data",
     "writes-where",
+    "splits-examples",
     "stands-for-text",
     "works-in-mode",
 ]
