@@ -424,7 +424,7 @@ class Activity:
             # Nothing trains: the gradient itself is what the program is about.
             for flag in (TF_FIT, TRAIN, TF_TRAIN):
                 self._interp.places.setdefault(flag, gradient)
-        if uses and (SPECIFIED in places or GRAPH_APPLIED in places):
+        if uses and (SPECIFIED in places or GRAPH_APPLIED in places or not _has_step(self._interp)):
             places.setdefault(LOADS, places[ESTIMATOR_USED])
         elif _has_step(self._interp) and (SPECIFIED in places or GRAPH_RUN not in places):
             # Whatever runs it was not followed.

@@ -53,6 +53,7 @@ from d9mlint.interp.library import (
     command_line_files,
     commands,
     environments,
+    estimators,
     experiments,
     functional_modules,
     hooks,
@@ -1094,6 +1095,7 @@ def _call_external(
     result.something = interp.kb.role(api, "gives-something") is not None
     if contained:
         result.attrs[environments.INSIDE] = v.join(contained)
+    estimators.made(interp, result)
     if tensors.is_tensor(interp, api, result.type == TENSOR):
         result.start_with(tensors.of_call(interp, api, args))
         if api not in tensors.LOADING and not api.startswith("tf."):
@@ -1215,7 +1217,7 @@ def callbacks(
         return None
     if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
         return None
-    if interp.kb.role(api, "calls-at-use") is not None:
+    if interp.kb.role(api, "calls-at-use") is not None or interp.kb.role(api, estimators.ROLE) is not None:
         return None
     pipeline = (
         api.rpartition(".")[2] in _PIPELINE_STAGES and not processes.is_pool(owner)
@@ -1333,6 +1335,8 @@ def _callbacks(
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
                 continue
+            elif isinstance(one, v.Obj) and estimators.is_estimator(one):
+                estimators.handed_over(interp, one, node)
             elif isinstance(one, v.Obj) and one._attrs is not None and commands.HANDLERS in one.attrs:
                 if owner is not None:
                     commands.include(owner, one)
@@ -1652,6 +1656,7 @@ def _call_member(
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
     later = callbacks(interp, f"*.{name}", args, node, owner)
+    estimators.used(interp, owner, name, node)
     if isinstance(owner, v.Obj) and name.startswith("fit") and interp.kb.call_is("fits-parts", owner.api):
         _fit_parts(interp, owner, args, node)
     if isinstance(owner, v.Inst) and (mode or interp.kb.call_is("runs-methods", f"*.{name}")):

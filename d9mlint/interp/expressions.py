@@ -192,7 +192,10 @@ def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
     held = interp.library_attribute(known.name)
     if held is None:
         made = interp.kb.attribute_type(interp.kb.canonical(value.name), name)
-        return v.Obj(known.name, made) if made else known
+        if made:
+            return v.Obj(known.name, made)
+        text = interp.kb.role(known.name, "stands-for-text")
+        return known if text is None else v.Lit(text.more[0])
     return held
 
 

@@ -63,6 +63,7 @@ Role = Literal[
     "builds-with",
     "called-back",
     "calls-at-use",
+    "calls-in-modes",
     "calls-in-inference",
     "calls-in-training",
     "calls-for-each",
@@ -221,6 +222,9 @@ Role = Literal[
     "writes",
     "writes-data",
     "writes-where",
+    "splits-examples",
+    "stands-for-text",
+    "works-in-mode",
 ]
 Level = Literal["error", "warning", "advice"]
 OrderRole = Literal[

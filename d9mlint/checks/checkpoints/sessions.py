@@ -5,7 +5,7 @@ from __future__ import annotations
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import trains
+from d9mlint.interp.activity import ESTIMATOR_TRAINS, trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
@@ -117,11 +117,13 @@ class SessionCheckpoints(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        if self.run.entry is None or not trains(self.run):
+        if self.run.entry is None or not (trains(self.run) or ESTIMATOR_TRAINS in self.run.places):
             return
         for site in sorted(self.going_on.known()):
             drawn = set(self.drawn_then) - set(self.seeded_then)
-            self._report(self.going_on[site], drawn | ({_ORDER} if self.reordered else set()))
+            role = self.run.kb.role(self.going_on[site].subject, "goes-on")
+            hook = role.more[0] if role is not None and role.more else ""
+            self._report(self.going_on[site], drawn | ({_ORDER} if self.reordered else set()), hook)
         for site in sorted(self.saved.known()):
             used = {
                 rng
@@ -133,15 +135,15 @@ class SessionCheckpoints(Rule):
                 used.add(_ORDER)
             self._report(self.saved[site], used)
 
-    def _report(self, place: Where, used: set[str]) -> None:
-        """Report what a checkpoint lacks of what is used."""
+    def _report(self, place: Where, used: set[str], hook: str = "") -> None:
+        """Report what a checkpoint lacks of what is used. ``hook`` keeps the position in the input."""
         lacks = [name for rng, name in _STATES.items() if rng in used - self.kept]
         if lacks:
             self.report(
                 "DET601",
                 place,
                 f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                _remedy(sorted(used - self.kept)),
+                _remedy(sorted(used - self.kept), hook),
                 subject=place.subject,
             )
 
@@ -158,8 +160,13 @@ def _key(saver: Site) -> str:
     return f"{saver.path}:{saver.start}"
 
 
-def _remedy(used: list[str]) -> str:
+def _remedy(used: list[str], hook: str) -> str:
     """What to do about what is used."""
     done = ["save the RNG state in a file beside the checkpoint, and restore it"] if used != [_ORDER] else []
-    done += ["compute the seed of the shuffle from the step that is restored"] if _ORDER in used else []
+    if _ORDER in used:
+        done.append(
+            f"pass `{hook}(estimator)` in `hooks=`, which saves the position and restores it"
+            if hook
+            else "compute the seed of the shuffle from the step that is restored"
+        )
     return ", and ".join(done)

@@ -13,7 +13,7 @@ from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, ImportEvent
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, DrawEvent, EndEvent, ImportEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.naming import running
@@ -38,6 +38,8 @@ class ResumedTrainers(Rule):
     codes = ("DET602", "DET603")
     uses = remembered_table(str, bool)
     """The RNGs that are drawn from."""
+    splits = remembered(list[str])
+    """What has split the examples, drawing from an RNG that is not seeded."""
     places = remembered(list[tuple[Where, str, frozenset[str]]])
     """Where training goes on, with the call that says from what, and the RNGs that are seeded then."""
     inside = remembered_table(Site, tuple[Where, str])
@@ -59,6 +61,13 @@ class ResumedTrainers(Rule):
         rng, entry, _ = event
         if entry.kind not in ("init", "split") and rng in _RNGS:
             self.uses[rng] = True
+
+    @on(DrawEvent)
+    def unseeded(self, event: DrawEvent) -> None:
+        """An RNG is drawn from that is not seeded."""
+        name = next((one for one in event.entry.apis if self.run.kb.role(one, "splits-examples")), "")
+        if name:
+            self.splits.append(name.rpartition(".")[2])
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "resumes-training") is not None)
     def resumed(self, call: CallEvent) -> None:
@@ -87,7 +96,7 @@ class ResumedTrainers(Rule):
             return
         for args, api in ((call.args, call.api), (owner.args, owner.api)):
             role = self.run.kb.role(api, "resumes-training")
-            if role is None or not all_hold(args, role.when) or args.dstar:
+            if role is None or not all_hold(args, role.when):
                 continue
             path = args.get(role.arg, role.pos)
             if path is not None and self._names_file(path):
@@ -234,6 +243,16 @@ class ResumedTrainers(Rule):
                     confidence=Confidence.MEDIUM,
                 )
         for place, name, seeded in self.places:
+            if self.splits:
+                self.report(
+                    "DET602",
+                    place,
+                    f"{name} resumes training, but `{self.splits[0]}` is not seeded: the resumed run trains on examples on "
+                    "which the model was validated, and validates on examples on which it was trained",
+                    f"seed the RNG that `{self.splits[0]}` draws from, or save the indices of the split",
+                    subject=place.subject,
+                )
+                continue
             rngs = [rng for rng in _RNGS if rng in seeded and rng in set(self.uses.known())]
             if rngs:
                 self.report(
