@@ -268,6 +268,8 @@ def _iter(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 
 def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
+    if first is None and interp.frame.func is None and not interp.frame.is_class:
+        return _globals(interp, api, args, node)
     if isinstance(first, (v.Obj, v.Inst)):
         known = isinstance(first, v.Obj) and first.type == opt.NAMESPACE
         return v.Mapping(first.attrs, open=not known)
@@ -1011,13 +1013,21 @@ def _parse_dataclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Val
 
 
 def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``globals()[name](...)``: the functions of the module, any of which may be meant."""
-    found = {
-        k: x
-        for k, x in interp.frame.mod.env.all().items()
-        if isinstance(x, v.Func | v.Cls) and x.mod is interp.frame.mod
+    """``globals()[name](...)``: the functions of the module, any of which may be meant, and what it has under names that
+    are known."""
+    env = interp.frame.mod.env
+    found: dict[Any, v.Value] = {
+        k: x for k, x in env.all().items() if isinstance(x, v.Func | v.Cls) and x.mod is interp.frame.mod
     }
-    return v.Mapping(dict(found), open=True)
+    for one in nodes([interp.statement]) if interp.statement is not None else ():
+        if isinstance(one, m.Subscript) and one.value is node:
+            for name in v.alternatives(interp.eval(one.index)):
+                known = (
+                    env.read(name.value) if isinstance(name, v.Lit) and isinstance(name.value, str) else None
+                )
+                if isinstance(name, v.Lit) and known is not None:
+                    found[name.value] = known
+    return v.Mapping(found, open=True)
 
 
 def _instantiate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
