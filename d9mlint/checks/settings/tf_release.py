@@ -24,6 +24,11 @@ def switch_for(interp: RunView, process: str = "") -> str:
     if version(interp, ">=2.8"):
         start = f" of `{process}()`, which runs in new processes" if process else ""
         return f"call `tf.config.experimental.enable_op_determinism()` at the start{start}"
+    if version(interp, ">=2.5"):
+        return (
+            'set os.environ["TF_DETERMINISTIC_OPS"] and os.environ["TF_CUDNN_USE_FRONTEND"] to "1" before TensorFlow is '
+            "imported"
+        )
     if version(interp, ">=2.1"):
         return 'set os.environ["TF_DETERMINISTIC_OPS"] = "1" before TensorFlow is imported'
     if not version(interp, ">=1.14"):

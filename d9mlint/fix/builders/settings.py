@@ -201,12 +201,19 @@ def op_determinism(context: Context, finding: Finding) -> Fix | None:
         return made("enable op determinism", start.edits(), path=entry)
     if not context.matches(finding, "tensorflow", ">=1.14") or UNCOVERED in finding.remedy:
         return None
-    name = (
-        "TF_DETERMINISTIC_OPS"
-        if context.matches(finding, "tensorflow", ">=2.1")
-        else "TF_CUDNN_DETERMINISTIC"
-    )
-    return _variable(start.code, entry, name, "1")
+    if not context.matches(finding, "tensorflow", ">=2.1"):
+        return _variable(start.code, entry, "TF_CUDNN_DETERMINISTIC", "1")
+    if context.matches(finding, "tensorflow", ">=2.5") and not any(
+        assignments(start.code, name) for name in TF_VARIABLES_OF_2_5
+    ):
+        block = environment(start.code, [(name, "1") for name in TF_VARIABLES_OF_2_5])
+        title = f"set `{'` and `'.join(TF_VARIABLES_OF_2_5)}` before the imports"
+        return made(title, block, path=entry) if block is not None else None
+    return _variable(start.code, entry, "TF_DETERMINISTIC_OPS", "1")
+
+
+TF_VARIABLES_OF_2_5 = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_USE_FRONTEND")
+"""What releases 2.5 to 2.7 need: without the second one, they may select another convolution of cuDNN."""
 
 
 def _draws_by_ops(finding: Finding) -> bool:
