@@ -1152,3 +1152,20 @@ def test_a_forked_process_is_seeded_in_what_it_runs(tmp_path: Path, target: str,
     (found,) = findings(tmp_path, text, "DET103")
     assert found.help is not None and f"at the start of {begins}, which runs in new processes" in found.help
     assert found.fix is None
+
+
+@pytest.mark.parametrize(("more", "said"), [("", True), (", reduction='none'", False)])
+def test_an_op_that_may_raise_in_deterministic_mode_is_named_beside_the_remedy(
+    tmp_path: Path, more: str, said: bool
+) -> None:
+    text = (
+        "import importlib\nimport sys\n\nimport torch\nimport torch.nn.functional as F\n"
+        "from torch.utils.data import DataLoader\n\ntorch.manual_seed(0)\n"
+        "given = importlib.import_module(sys.argv[1])\nm = given.net().cuda()\n"
+        "for x, y in DataLoader(given.data()):\n"
+        f"    F.cross_entropy(m(x.cuda()), y.cuda(){more}).sum().backward()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    notes = [step for step in found.flow if "may raise RuntimeError" in step.message]
+    assert [text[step.start : step.end].partition("(")[0] for step in notes] == ["F.cross_entropy"] * said
+    assert all("`F.cross_entropy`" in step.message for step in notes)

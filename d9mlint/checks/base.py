@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
 
 
+_MAX_NOTED = 3
+"""How many ops are named that may raise."""
 MODE = "mode"
 """Stands in ``remedy`` of a violation whose help is to enable PyTorch's deterministic mode."""
 
@@ -62,6 +64,7 @@ class Reporter:
         self._doubted: set[tuple[str, str]] = set()
         self._asides: dict[tuple[str, str, int, int, str], str] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
+        self._may_raise: dict[tuple[str, str, int, int, str], tuple[str, Site]] = {}
         self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
         self._spared: dict[str, str] = {}
         self._varies_warned = False
@@ -114,6 +117,9 @@ class Reporter:
         self._causes[key] = violation.cause
         self._asides[key] = place.aside
         self._raising[key] = violation.raises if sure is not Confidence.LOW else ""
+        self._may_raise.pop(key, None)
+        if violation.raises and sure is Confidence.LOW:
+            self._may_raise[key] = violation.raises, place.site
         self._only_with[key] = violation.only_with, violation.alone
         self._found[key] = Finding(
             code=code,
@@ -198,6 +204,7 @@ class Reporter:
         raising = {
             f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found
         }
+        found = self._with_doubtful(found)
         if self._spared and not raising and not self._varies_warned:
             # Without the warnings the program raises, and with them everything in it is deterministic.
             found = [f for f in found if WARNED not in f.remedy]
@@ -209,6 +216,21 @@ class Reporter:
                 for f in found
             ]
         return sorted(found, key=lambda f: f.sort_key)
+
+    def _with_doubtful(self, found: list[Finding]) -> list[Finding]:
+        """Findings whose remedy is deterministic mode name the ops that may raise in it, which no finding names."""
+        sure = {text for text in self._raising.values() if text}
+        places: dict[str, Site] = {}
+        for text, site in sorted(self._may_raise.values()):
+            if text not in sure:
+                places.setdefault(text, site)
+        notes = tuple(
+            Step(*site, f"`{text}` may raise RuntimeError in deterministic mode")
+            for text, site in list(places.items())[:_MAX_NOTED]
+        )
+        if not notes:
+            return found
+        return [msgspec.structs.replace(f, flow=(*f.flow, *notes)) if MODE in f.remedy else f for f in found]
 
     def _with_raising(self, finding: Finding, raising: tuple[str, ...]) -> Finding:
         """A finding whose remedy is deterministic mode, in a program with ops that raise in it."""
