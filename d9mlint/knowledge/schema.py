@@ -217,6 +217,7 @@ Role = Literal[
     "waits",
     "without-gradient",
     "worker-seed",
+    "world-size",
     "wraps",
     "writes",
     "writes-data",
