@@ -27,6 +27,7 @@ from d9mlint.interp import (
     given_options,
     order_cuts,
     order_last,
+    rank_tests,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
@@ -1055,6 +1056,7 @@ class Interp:
 
         # What the branches leave, None where one does not come back.
         left: list[dict[str, v.Value] | None] = [None, None]
+        ends: list[State] = []
         stops = [False, False]
         asides = len(self.frame.asides)
 
@@ -1062,6 +1064,7 @@ class Interp:
             conditions.narrowed(self, stmt.test, outcome, lambda: self.block(statements))
             if self.state.alive:
                 left[not outcome] = self.frame.env.vars
+                ends.append(self.state)
             stops[not outcome] = self.state.raised
 
         dispatches = test.answer is None and conditions.asks_for_set(stmt.test)
@@ -1081,7 +1084,7 @@ class Interp:
         if test.answer is False and not test.option and conditions.is_for_types(self, stmt.test):
             self._import_for_types(stmt.body)
         if test.answer is None:
-            self.branch([body, orelse])
+            rank_tests.branch(self, stmt.test, lambda: self.branch([body, orelse]), ends)
         elif test.option:
             self._branch_by_option(stmt, test, body, orelse)
         elif test.answer:

@@ -874,7 +874,8 @@ _ROLES = {
     "batch-size": "takes so many examples for each step",
     "machine-sized": "divides work by a number",
     "starts-ranks": "lets the program run in several processes",
-    "rank": "asks how many processes there are, or which of them this is",
+    "rank": "asks which of several processes this is",
+    "world-size": "asks how many processes there are",
 }
 
 

@@ -111,6 +111,10 @@ SEEDED_IN_ROUND = "seeded in a round: "
 seeded last."""
 
 
+_OF_MODELS = frozenset({"weak", "head", "init"})
+"""Kinds of draws that give a model its initial weights."""
+
+
 class Saved(NamedTuple):
     """``Obj.data`` of the state of an RNG that was saved: how it was seeded then."""
 
@@ -206,6 +210,9 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     if interp.captured is not None:
         interp.captured.append(Draw(rng, level, entry, node, interp.frame.file))
         return level.level == UNSEEDED
+    if level.some_ranks and entry.kind in _OF_MODELS:
+        # Data parallelism takes the weights of the first rank for all.
+        return False
     if interp.is_unparsed(node):
         # Whether it draws, and whether that is run, is not known: what draws next is reported.
         return False

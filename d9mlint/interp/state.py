@@ -26,7 +26,7 @@ class Rng(NamedTuple):
     from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name.
     ``parent`` is the RNG of another process that gave it its seed; ``elsewhere`` whether another graph of TensorFlow
     has been seeded, at ``site``; ``new_graph`` whether the program made the graph that is the default one, so that no
-    seed at its start is for it."""
+    seed at its start is for it; ``some_ranks`` whether only some of the processes of the program have seeded it."""
 
     level: int
     option: str = ""
@@ -35,6 +35,7 @@ class Rng(NamedTuple):
     parent: str = ""
     elsewhere: bool = False
     new_graph: bool = False
+    some_ranks: bool = False
 
 
 class Setting(NamedTuple):
@@ -234,7 +235,7 @@ def _plain(kind: str, value: Any) -> Any:
     if value is None:
         return None
     if kind == RNG:
-        return (value.level, value.option, value.helper, value.parent, value.elsewhere)
+        return (value.level, value.option, value.helper, value.parent, value.elsewhere, value.some_ranks)
     return True if kind == FLAG else str(value.value)
 
 

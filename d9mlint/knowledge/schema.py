@@ -218,6 +218,7 @@ Role = Literal[
     "waits",
     "without-gradient",
     "worker-seed",
+    "world-size",
     "wraps",
     "writes",
     "writes-data",

@@ -17,7 +17,8 @@ class SeedOfRank(Rule):
     def seeded(self, event: SeedEvent) -> None:
         """Something is seeded."""
         entry, _, node, _ = event
-        source = derives(self.run, argument_node(node, entry.seed_arg, entry.seed_pos), "rank")
+        seed = argument_node(node, entry.seed_arg, entry.seed_pos)
+        source = derives(self.run, seed, "rank") or derives(self.run, seed, "world-size")
         if source:
             shown = source.removeprefix("env:")
             self.report(

@@ -124,8 +124,8 @@ class First(NamedTuple):
     """The first draw of its kind: its place, what draws, whether it is in a worker that gets its seed from the
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
-    not known, whether it is in a graph of TensorFlow that the program made, and the function that runs it in a new
-    process."""
+    not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
+    process, and whether only some ranks have been seeded."""
 
     place: Where
     text: str
@@ -136,6 +136,7 @@ class First(NamedTuple):
     unknown: bool = False
     new_graph: bool = False
     spawned: str = ""
+    some_ranks: bool = False
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -588,6 +589,7 @@ class Seeds(Rule):
             unknown,
             level.new_graph,
             self._process(),
+            level.some_ranks,
         )
 
     def _process(self) -> str:
@@ -1122,7 +1124,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own, targets, unknown, new_graph, spawned = found
+        place, api, in_worker, elsewhere, own, targets, unknown, new_graph, spawned, some_ranks = found
         if own and place.site in asked:
             return False
         remedy: tuple[str, ...] = ()
@@ -1178,6 +1180,11 @@ class Seeds(Rule):
                 # The program itself may have seeded its own.
                 message = (
                     f"`{api}` draws random numbers in a new process, in which {title} is not seeded "
+                    f"(entry point {place.entry})"
+                )
+            elif some_ranks:
+                message = (
+                    f"`{api}` draws random numbers on all ranks, but {title} is seeded on some of them only "
                     f"(entry point {place.entry})"
                 )
             help = f"call `{seed}` {where_to_seed}"
