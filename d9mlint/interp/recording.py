@@ -842,6 +842,7 @@ _ROLES = {
     "gives-number": "gives one number",
     "gives-loaded": "gives a new object with the state in a file",
     "loads-checkpoint": "gives what a checkpoint holds",
+    "restores-model": "gives a whole model of a file, with its optimizer",
     "restores-weights": "gives a model its weights alone",
     "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer that keeps nothing from one step to the next",

@@ -168,6 +168,7 @@ Role = Literal[
     "resets-environment",
     "restores",
     "restores-rng",
+    "restores-model",
     "restores-weights",
     "resumes-epochs",
     "trains-in-epochs",

@@ -32,6 +32,8 @@ class KerasWeights(Rule):
     """Models that were given weights alone."""
     stateful = remembered(set[Site])
     """Models that are compiled with an optimizer that keeps a state."""
+    replaced = remembered(set[Site])
+    """Those among them that were loaded with an optimizer, or may have been, and compiled with another one."""
     loaded_from = remembered(set[tuple[Site, tuple[str, ...]]])
     """Models that were given weights before they were trained, and the files that held them."""
     fitted = remembered_table(Site, tuple[Where, str])
@@ -56,11 +58,22 @@ class KerasWeights(Rule):
 
     @on_method("compile")
     def compiled(self, call: CallEvent) -> None:
-        """A model is compiled."""
+        """A model is compiled: the optimizer of one that was loaded is replaced."""
         optimizer = call.args.get("optimizer", 0)
-        for one in v.alternatives(optimizer) if optimizer is not None else ():
-            if self._keeps_state(one):
-                self.stateful.update(_models(call))
+        if optimizer is None or not any(map(self._keeps_state, v.alternatives(optimizer))):
+            return
+        self.stateful.update(_models(call))
+        for one in v.alternatives(call.owner) if call.owner is not None else ():
+            role = self.run.kb.role(one.api, "restores-model") if isinstance(one, v.Obj) else None
+            site = made_at(one) if isinstance(one, v.Obj) else None
+            if role is None or site is None or not isinstance(one, v.Obj) or site in self.fitted:
+                continue
+            self.loaded.add(site)
+            self.replaced.add(site)
+            path = one.args.get(role.arg, role.pos)
+            file = self._file(path) if path is not None else None
+            if file is not None:
+                self.loaded_from.add((site, file))
 
     @on_method("fit", "fit_generator")
     def fit(self, call: CallEvent) -> None:
@@ -80,8 +93,9 @@ class KerasWeights(Rule):
             return
         if isinstance(first, v.Lit) and not first.value and not first.option:
             return
-        if any(site in self.loaded and site in self.stateful for site in models):
-            self._report(call.node, f"{call.api.rpartition('.')[2]}({role.arg}=...)", call.api)
+        found = next((site for site in models if site in self.loaded and site in self.stateful), None)
+        if found is not None:
+            self._report(found, call.node, f"{call.api.rpartition('.')[2]}({role.arg}=...)", call.api)
 
     def _saved(self, path: v.Value | None, models: list[Site]) -> None:
         """Weights of models are saved: where they were given those of the same file before they were trained, the next run
@@ -90,14 +104,18 @@ class KerasWeights(Rule):
         for site in models if file is not None else ():
             if site in self.fitted and (site, file) in self.loaded_from:
                 place, api = self.fitted[site]
-                self._report(place, api.rpartition(".")[2], api)
+                self._report(site, place, api.rpartition(".")[2], api)
 
-    def _report(self, place: Any, call: str, api: str) -> None:
+    def _report(self, model: Site, place: Any, call: str, api: str) -> None:
+        why = (
+            "`compile` replaces the optimizer of the model that was loaded"
+            if model in self.replaced
+            else "`load_weights` restores no optimizer state"
+        )
         self.report(
             "DET602",
             place,
-            f"`{call}` goes on from weights alone: `load_weights` restores no optimizer state, so resumed training "
-            "continues from a different state",
+            f"`{call}` goes on from weights alone: {why}, so resumed training continues from a different state",
             "save the whole model with `model.save`, and load it with `keras.models.load_model` without compiling it again",
             subject=api,
         )
