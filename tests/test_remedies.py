@@ -1169,3 +1169,21 @@ def test_an_op_that_may_raise_in_deterministic_mode_is_named_beside_the_remedy(
     notes = [step for step in found.flow if "may raise RuntimeError" in step.message]
     assert [text[step.start : step.end].partition("(")[0] for step in notes] == ["F.cross_entropy"] * said
     assert all("`F.cross_entropy`" in step.message for step in notes)
+
+
+@pytest.mark.parametrize(("device", "said"), [("cuda", True), ("cpu", False)])
+def test_states_of_the_gpu_are_named_where_the_device_is_not_known(
+    tmp_path: Path, device: str, said: bool
+) -> None:
+    (tmp_path / "d9mlint.toml").write_text(f'device = "{device}"\n')
+    text = (
+        "import torch\n\n\nclass Trainer:\n    def __init__(self, model, device):\n"
+        "        self.model, self.device = model, device\n\n    def fit(self, loader, optimizer):\n"
+        "        for epoch, x in enumerate(loader):\n"
+        "            self.model(x + torch.randn(x.shape, device=self.device)).sum().backward()\n"
+        "            optimizer.step()\n"
+        '            state = {"model": self.model.state_dict(), "adam": optimizer.state_dict(), "epoch": epoch}\n'
+        '            torch.save(state, "last.pt")\n'
+    )
+    (found,) = findings(tmp_path, text, "DET601")
+    assert ("the torch and CUDA RNG states" in found.message) is said

@@ -859,6 +859,11 @@ def may_use_cuda(interp: RunView) -> bool:
     return any(flag in interp.places for flag in _CUDA_FLAGS)
 
 
+def may_be_given_cuda(interp: RunView) -> bool:
+    """Whether code of which the callers are not known may be given a GPU to work on."""
+    return interp.device == CUDA and NO_GPU not in interp.places and not of_cpu_build(interp, "torch")
+
+
 def without_gpu(interp: RunView, library: str) -> bool:
     """Whether the program hides all GPUs, or hides them from a library."""
     return NO_GPU in interp.places or NO_GPU_FOR + library in interp.places

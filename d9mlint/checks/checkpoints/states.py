@@ -24,7 +24,7 @@ from d9mlint.checks.checkpoints.weights import (
     weights_in,
 )
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import may_use_cuda, trains
+from d9mlint.interp.activity import may_be_given_cuda, may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.context import NO_GRADIENT
@@ -531,7 +531,7 @@ class Checkpoints(Rule):
         if open_world:
             # Who calls this is not known. What trains with an optimizer draws from torch: shuffling, dropout.
             uses.add("torch")
-        elif "torch" in uses and may_use_cuda(self.run):
+        if "torch" in uses and (may_use_cuda(self.run) or (open_world and may_be_given_cuda(self.run))):
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
         evaluated = not open_world and self._only_evaluated()
