@@ -791,29 +791,70 @@ def _is_number(index: v.Value) -> bool:
 
 
 def _is_each(interp: Interp, target: Any) -> bool:
-    """Whether ``x[i]`` is stored in each round of ``for i in range(len(x))`` or ``for i, y in enumerate(x)``: at the end
-    it is all elements of ``x`` that were."""
+    """Whether ``x[i]`` is stored in each round of a loop over ``range(len(x))``, ``enumerate(x)``, or over the keys or items
+    of ``x``: at the end it is all elements of ``x`` that were."""
+    return _is_own(interp, target) and _runs_for_all(interp.loops[-1].stmt, interp.statement)
+
+
+def _is_own(interp: Interp, target: Any) -> bool:
+    """Whether ``x[i]`` is stored in a loop over the numbers or keys of ``x``, which no round leaves."""
     stmt = interp.loops[-1].stmt if interp.loops else None
-    if not isinstance(stmt, m.For) or not any(one is interp.statement for one in stmt.body):
+    if not isinstance(stmt, m.For) or not isinstance(target, m.Subscript):
         return False
-    if not isinstance(target, m.Subscript) or not isinstance(target.value, m.Name):
+    if not isinstance(target.value, m.Name) or not isinstance(target.index, m.Name):
         return False
-    if not isinstance(target.index, m.Name):
-        return False
-    over, counter = stmt.iter, stmt.target
-    if isinstance(over, m.Call) and called_name(over) == "enumerate" and isinstance(counter, m.Seq):
-        counter = counter.elts[0]
-    elif isinstance(over, m.Call) and called_name(over) == "range" and len(over.args) == 1:
+    held = _held_of(stmt)
+    return (
+        held is not None
+        and (held[0].id, held[1].id) == (target.value.id, target.index.id)
+        and not any(isinstance(one, m.Jump) for one in nodes(stmt.body))
+    )
+
+
+def _runs_for_all(loop: m.For | m.While, stmt: m.Stmt | None) -> bool:
+    """Whether a statement in the body of a loop runs in each round, or in those whose element is of some class."""
+    if any(one is stmt for one in loop.body):
+        return True
+    return any(
+        isinstance(one, m.If)
+        and called_name(one.test) in _OF_CLASS
+        and any(each is stmt for each in one.body)
+        for one in loop.body
+    )
+
+
+def _is_tested(interp: Interp) -> bool:
+    """Whether the running statement stands under a test in its loop."""
+    return not any(one is interp.statement for one in interp.loops[-1].stmt.body)
+
+
+_OF_CLASS = frozenset({"isinstance", "hasattr", "is_tensor"})
+
+
+def _held_of(loop: m.For) -> tuple[m.Name, m.Name] | None:
+    """What a loop goes through, by number or by key, and the variable of that number or key."""
+    over, counter = loop.iter, loop.target
+    while (
+        isinstance(over, m.Call) and called_name(over) in ("list", "tuple", "sorted") and len(over.args) == 1
+    ):
         over = over.args[0]
-        if not isinstance(over, m.Call) or called_name(over) != "len":
-            return False
+    if isinstance(over, m.Name):
+        return (over, counter) if isinstance(counter, m.Name) else None
+    name = called_name(over)
+    if not isinstance(over, m.Call):
+        return None
+    if name in ("keys", "items") and not over.args and isinstance(over.func, m.Name):
+        if name == "items" and isinstance(counter, m.Seq):
+            counter = counter.elts[0]
+        over = m.Name(over.func.id.rpartition(".")[0], over.func.start, over.func.end)
+    elif name == "enumerate" and isinstance(counter, m.Seq) and len(over.args) == 1:
+        over, counter = over.args[0], counter.elts[0]
+    elif name == "range" and len(over.args) == 1 and called_name(over.args[0]) == "len":
+        inner = over.args[0]
+        over = inner.args[0] if isinstance(inner, m.Call) and len(inner.args) == 1 else inner
     else:
-        return False
-    held = over.args[0] if len(over.args) == 1 else None
-    if not isinstance(held, m.Name) or not isinstance(counter, m.Name):
-        return False
-    same = held.id == target.value.id and counter.id == target.index.id
-    return same and not any(isinstance(one, m.Jump) for one in nodes(stmt.body))
+        return None
+    return (over, counter) if isinstance(over, m.Name) and isinstance(counter, m.Name) else None
 
 
 def happens_once(interp: Interp, owner: v.Items) -> bool:
@@ -872,8 +913,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             owner.elts = [*owner.elts, value][-16:]
     elif isinstance(owner, v.Obj) and owner.api == tensors.BATCH and not _is_text(index):
         each = _is_each(interp, node)
-        if each or _is_number(index):
-            tensors.put(owner, value, each and not interp.branching)
+        if each or _is_number(index) or _is_own(interp, node):
+            tensors.put(owner, value, each and (not interp.branching or _is_tested(interp)))
     elif isinstance(owner, v.Obj) and is_dict(owner):
         put(owner, [value])
     elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
