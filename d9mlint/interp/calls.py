@@ -1957,6 +1957,24 @@ def _call_library(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Valu
     return _call_object(interp, obj, args, node)
 
 
+def _for_texts(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value | None:
+    """What a function gives that is called for each element of arrays, of which some hold texts; None for other objects."""
+    role = interp.kb.role(obj.api, "vectorizes")
+    function = obj.args.get(role.arg, role.pos) if role is not None else None
+    if not isinstance(function, (v.Func, v.Partial, v.Ext)):
+        return None
+    texts = [kind_of_elements(interp, one) == TEXT for one in args.pos]
+    if not any(texts):
+        return None
+    each: list[v.Value] = [
+        v.Obj("builtins.str") if text else v.UNKNOWN for text, one in zip(texts, args.pos, strict=True)
+    ]
+    given = call(interp, function, v.Args(each), node)
+    result = v.Obj(f"{obj.api}.__call__", "", args, node if isinstance(node, m.Call) else None)
+    result.order = interp.orders.of(given)
+    return result
+
+
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     args = inputs.moved(interp, obj, args, node)
     interp.listeners.tell(ObjectCallEvent(obj, args, node))
@@ -1981,6 +1999,8 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         task = v.Obj(f"{obj.api}.__call__", "", args, None)
         task.owner = obj
         return task
+    if (vectorized := _for_texts(interp, obj, args, node)) is not None:
+        return vectorized
     if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         # `batch.name` is what is in it by that name until it is called.
         dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name

@@ -838,6 +838,7 @@ _ROLES = {
     "calls-in-modes": "builds its graph with the function that it is given, each time it is used",
     "works-in-mode": "lets the graph be built in a mode",
     "splits-examples": "splits examples into parts by chance",
+    "vectorizes": "gives a function that calls the one that it is given for each element",
     "stands-for-text": "is a name for a text",
     "gives-number": "gives one number",
     "gives-loaded": "gives a new object with the state in a file",

@@ -281,7 +281,7 @@ def meant_here(interp: Interp, rng: str) -> str:
 def seed_value(args: v.Args, entry: RngEntry) -> v.Value | None:
     """The seed that a seeding call is given; None when it takes none."""
     if not entry.seed_arg and entry.seed_pos is None:
-        return v.UNKNOWN
+        return v.Lit(None) if entry.seed_from and entry.seed_default is None else v.UNKNOWN
     value = args.get(entry.seed_arg, entry.seed_pos)
     if entry.seed_attribute and value is not None:
         value = _attribute(value, entry.seed_attribute)

@@ -215,6 +215,7 @@ Role = Literal[
     "updated-by-index",
     "updates",
     "updates-weights",
+    "vectorizes",
     "views",
     "waits",
     "without-gradient",

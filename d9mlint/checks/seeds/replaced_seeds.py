@@ -34,11 +34,12 @@ class ReplacedSeeds(Rule):
             if lost:
                 self.places[rng] = Where(self.run, node, entry.apis[0])
                 title = self.run.kb.generators[rng].title
+                taken = entry.seed_arg
                 self.texts[rng] = (
-                    f"`{node_text(node, entry.apis[0])}` without `{entry.seed_arg}=` seeds {title} from OS entropy: an "
-                    "earlier seed is lost, and what is drawn afterwards differs between runs",
-                    f"pass `{entry.seed_arg}={entry.seed_value}`, or call `{entry.instead}` before it",
-                    f"{entry.seed_arg}=",
+                    f"`{node_text(node, entry.apis[0])}`{f' without `{taken}=`' if taken else ''} seeds {title} from OS "
+                    "entropy: an earlier seed is lost, and what is drawn afterwards differs between runs",
+                    f"{f'pass `{taken}={entry.seed_value}`, or ' if taken else ''}call `{entry.instead}` before it",
+                    f"{taken}=" if taken else "",
                 )
 
     @on(AnyDrawEvent)
@@ -62,6 +63,6 @@ class ReplacedSeeds(Rule):
         if rng in self.places:
             message, help, keyword = self.texts[rng]
             place = self.places[rng]
-            remedy = ("seed", keyword)
+            remedy = ("seed", keyword) if keyword else ()
             self.report("DET107", place, message, help, subject=place.subject, remedy=remedy)
             self.places.pop(rng)
