@@ -330,6 +330,30 @@ def test_deterministic_mode_follows_the_version(
     assert f"without `{call}`" in found.finding.message
 
 
+@pytest.mark.parametrize(
+    ("imports", "left"),
+    [
+        ("import torch\nimport os\nimport sys\n", "import torch\nimport sys\n"),
+        ("import torch\n\nimport os\n", "import torch\n"),
+        ("import torch\nimport os\n", "import torch\n"),
+        ("import torch\n\nimport os\n\nprint(1)\n", "import torch\n"),
+        ("import torch\nimport os  # paths\nimport sys\n", None),
+        ("import torch\nimport os, sys\n", None),
+        ("import torch\nimport os as system\n", None),
+    ],
+)
+def test_the_module_of_the_variable_is_imported_once(
+    project: Project, imports: str, left: str | None
+) -> None:
+    body = TRAIN.partition("\n")[2]
+    assert TRAIN.startswith("import torch\n")
+    got = _after(project, imports + body, "DET302", **{"torch-version": "2.4"})
+    head = 'import os\n\nos.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"\n\n'
+    assert got.startswith(head + (imports if left is None else left))
+    assert left is None or got.count("import os") == 1
+    ast.parse(got)
+
+
 def test_the_variable_and_an_import_of_torch_are_written_at_one_place(project: Project) -> None:
     code = "from torch import load, nn\n\nnn.Linear(2, 2).cuda()(load('x.pt').cuda()).sum().backward()\n"
     got = _after(project, code, "DET302", **{"torch-version": "2.4"})

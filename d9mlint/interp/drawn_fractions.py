@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import declared_names
 
@@ -48,9 +49,14 @@ def _outcome(op: str, known: float) -> bool | None:
 
 
 def _is_fixed(interp: Interp, node: m.Expr) -> bool:
-    """Whether a number is written, or is the value of a variable that no other function assigns."""
+    """Whether a number is written, or is the value of a variable that no other function assigns, or of an attribute that
+    only the constructor does."""
     if isinstance(node, m.Unary):
         return _is_fixed(interp, node.operand)
     if isinstance(node, m.Name) and "." not in node.id:
         return node.id not in declared_names(interp.whole(interp.frame.file))
+    if isinstance(node, m.Name):
+        owner, _, attribute = node.id.rpartition(".")
+        held = value_of(interp, m.Name(owner, node.start, node.end))
+        return isinstance(held, v.Inst) and not interp.stores_attribute(attribute)
     return isinstance(node, m.Const)

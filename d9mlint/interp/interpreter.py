@@ -77,7 +77,7 @@ from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements
-from d9mlint.ir.scopes import assigned_names, counts_up
+from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import is_main_test
@@ -635,6 +635,13 @@ class Interp:
             if liveness.attribute_readers(self.whole(one), name, True, of) != []:
                 return True
         return False
+
+    def stores_attribute(self, name: str) -> bool:
+        """Whether code of the program that has run, or may have, may assign attributes of a name at any time."""
+        files = [one for one in self.modules.files if (one.path, 0) in self.visited]
+        return self.exhausted or any(
+            name in self.whole(one).words and name in stored_attributes(one.facts) for one in files
+        )
 
     def mentions(self, parts: Iterable[str], besides: ModuleFile | None = None) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""

@@ -13,6 +13,7 @@ _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
 _bound: dict[int, tuple[object, frozenset[str]]] = memo()
 _declared: dict[int, tuple[object, frozenset[str]]] = memo()
+_stored: dict[int, tuple[object, frozenset[str]]] = memo()
 _guarded: dict[int, tuple[object, dict[str, list[m.Compare]]]] = memo()
 _handled: dict[int, tuple[object, frozenset[str]]] = memo()
 
@@ -72,6 +73,39 @@ def declared_names(facts: m.FileFacts) -> frozenset[str]:
         )
         known = _declared[id(facts)] = (facts, frozenset(name for one in scopes for name in one.names))
     return known[1]
+
+
+def stored_attributes(facts: m.FileFacts) -> frozenset[str]:
+    """All attributes that code of a file may assign more than once or at any time: not what constructors do, which is over
+    when others ask, nor what the module itself does outside of loops."""
+    known = _stored.get(id(facts))
+    if known is not None and known[0] is facts:
+        return known[1]
+    names: set[str] = set()
+    module, *functions = facts.functions
+    parts: list[m.Stmt] = [stmt for stmt in statements(module.body) if isinstance(stmt, (m.For, m.While))]
+    for function in functions:
+        if function.name not in _CONSTRUCTORS or function.cls < 0:
+            parts += function.body
+    for stmt in statements(parts):
+        for one in nodes(_all_targets(stmt)):
+            if isinstance(one, (m.Attr, m.Name)):
+                names.add(_attribute_path(one).rpartition(".")[2] if isinstance(one, m.Name) else one.name)
+    result = frozenset(names - {""})
+    _stored[id(facts)] = (facts, result)
+    return result
+
+
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__", "__new__"})
+
+
+def _all_targets(stmt: m.Stmt) -> list[m.Expr]:
+    """What a statement itself assigns to."""
+    if isinstance(stmt, m.Assign):
+        return list(stmt.targets)
+    if isinstance(stmt, (m.AnnAssign, m.AugAssign, m.For)):
+        return [stmt.target]
+    return [one.target for one in stmt.items if one.target is not None] if isinstance(stmt, m.With) else []
 
 
 def changes_only_if(stmt: m.For | m.While) -> dict[str, list[m.Compare]]:
@@ -160,15 +194,8 @@ def target_names(target: m.Expr, names: set[str]) -> None:
 
 def _targets(stmt: m.Stmt, names: set[str]) -> None:
     """Add the plain names that a statement itself assigns."""
-    if isinstance(stmt, m.Assign):
-        for target in stmt.targets:
-            target_names(target, names)
-    elif isinstance(stmt, (m.AnnAssign, m.AugAssign, m.For)):
-        target_names(stmt.target, names)
-    elif isinstance(stmt, m.With):
-        for item in stmt.items:
-            if item.target is not None:
-                target_names(item.target, names)
+    for target in _all_targets(stmt):
+        target_names(target, names)
 
 
 def counted_attributes(facts: m.FileFacts) -> frozenset[str]:

@@ -10,6 +10,7 @@ from d9mlint.base.entry_report import IF_READ
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
+from d9mlint.checks.seeds.ignored import is_ignored
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, EndEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_call_if
@@ -50,7 +51,9 @@ class OwnGenerators(Rule):
                 continue
             if entry.kind == "generator" and entry.at == "use":
                 self.made.setdefault(self.run.here(call.node), Where(self.run, call.node, call.api))
-            elif entry.kind == "generator" and self.run.unread(call.node):
+            elif entry.kind == "generator" and (
+                self.run.unread(call.node) or is_ignored(self.run, call.node)
+            ):
                 continue
             elif entry.kind == "generator" and self.run.in_default and self.run.entry is not None:
                 site = self.run.here(call.node)

@@ -10,7 +10,7 @@ from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.seeds import MISSING, seed_block
-from d9mlint.fix.builders.start import Start, assigned_value, assignments, environment
+from d9mlint.fix.builders.start import Start, assigned_value, assignments, environment, with_one_import
 
 CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 RECURRENT = ("CUBLAS_WORKSPACE_CONFIG", ":16:8")
@@ -103,6 +103,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
             variable, edits = _behind(start.code, variable, edits)
             # Where both would replace one text, the variable follows in the next round.
             edits = _joined([*variable, *edits]) or edits
+            edits = with_one_import(start.code, edits)
     return made("enable deterministic algorithms", edits, path=entry)
 
 
@@ -179,7 +180,8 @@ def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:
                 return None
             return made(f"set `{name}={value}`", (changes.replace(code, old, f'"{value}"'),), path=entry)
         edits += changes.delete_statement(code, stmt)
-    return made(f"set `{name}={value}` before the imports", (*block, *edits), path=entry)
+    edits = with_one_import(code, [*block, *edits])
+    return made(f"set `{name}={value}` before the imports", edits, path=entry)
 
 
 def op_determinism(context: Context, finding: Finding) -> Fix | None:
@@ -260,7 +262,8 @@ def earlier(context: Context, finding: Finding) -> Fix | None:
     block = environment(code, [(finding.subject, value.value)])
     if block is None or block[0].start >= code.start(stmt) or '"' in value.value or "\\" in value.value:
         return None
-    return made("set it before the imports", (*block, *changes.delete_statement(code, stmt)))
+    edits = with_one_import(code, [*block, *changes.delete_statement(code, stmt)])
+    return made("set it before the imports", edits)
 
 
 def fusion(context: Context, finding: Finding) -> Fix | None:

@@ -182,6 +182,33 @@ def environment(code: Code, values: Sequence[tuple[str, str]]) -> tuple[Edit, ..
     return changes.insert_before(code, anchor, lines, blank=True)
 
 
+def with_one_import(code: Code, edits: Sequence[Edit]) -> list[Edit]:
+    """Edits of which the first is that of ``environment``, without an import of ``os`` further down where it adds one. In
+    a notebook that stays: its cells may be run one by one."""
+    same = list(edits)
+    if not same or code.source.cells or not same[0].content.lstrip().startswith("import os\n"):
+        return same
+    for stmt in code.tree.body:
+        plain = isinstance(stmt, ast.Import) and [(x.name, x.asname) for x in stmt.names] == [("os", None)]
+        if not plain or code.start(stmt) < same[0].end:
+            continue
+        (away,) = changes.delete_statement(code, stmt)
+        end = code.end(stmt)
+        if away.content or away.end <= end or code.source.raw[end : code.line_end(end)].strip():
+            # Something stands beside it.
+            return same
+        near = [one for one in same if one.start < away.end and away.start < one.end]
+        if not near:
+            return [*same, away]
+        if len(near) > 1 or (near[0].start, near[0].end) != (end, end):
+            return same
+        # What goes behind the import takes its place.
+        above = code.source.raw[: away.start].endswith("\n\n")
+        content = near[0].content.lstrip("\n") if above else near[0].content.removeprefix("\n")
+        return [Edit(away.start, end, content) if one is near[0] else one for one in same]
+    return same
+
+
 def assignments(code: Code, variable: str) -> list[ast.stmt]:
     """The statements that set an environment variable by its literal name."""
     found: list[ast.stmt] = []
