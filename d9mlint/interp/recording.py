@@ -839,6 +839,7 @@ _ROLES = {
     "works-in-mode": "lets the graph be built in a mode",
     "splits-examples": "splits examples into parts by chance",
     "vectorizes": "gives a function that calls the one that it is given for each element",
+    "names-last-checkpoint": "names the last file that was saved",
     "stands-for-text": "is a name for a text",
     "gives-number": "gives one number",
     "gives-loaded": "gives a new object with the state in a file",

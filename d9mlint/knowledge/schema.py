@@ -139,6 +139,7 @@ Role = Literal[
     "named-by",
     "names-configuration",
     "names-dimension",
+    "names-last-checkpoint",
     "names-main",
     "new-process",
     "no-gpu",

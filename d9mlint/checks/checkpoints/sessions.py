@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
+from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import ESTIMATOR_TRAINS, trains
 from d9mlint.interp.argtests import all_hold
@@ -14,24 +17,33 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
 _ORDER = "order"
 _STATES = {
     "numpy": "the NumPy RNG state",
     "python": "the Python RNG state",
     _ORDER: "the position in the shuffled input",
 }
+_DEEPEST = 6
 _KEPT = frozenset({"init", "split", "dropout"})
 """Kinds of draws that a run which goes on repeats anyway."""
 
 
 class SessionCheckpoints(Rule):
-    """DET601: the variables of a graph that a program saves in the loop in which it trains, and restores before."""
+    """DET601: the variables of a graph that a program saves in the loop in which it trains, and restores before. DET602:
+    those that it restores before a loop that counts from the beginning."""
 
-    codes = ("DET601",)
+    codes = ("DET601", "DET602")
     restored = marks_path(bool)
     """The savers that the path has restored variables with, before all loops."""
     restored_if = marks_options(str)
     """Those that it may have restored them with, and the option that decides it."""
+    restored_at = remembered_table(Site, Where)
+    """Where variables are restored from the last file that was saved."""
+    counted_anew = remembered(set[Site])
+    """The savers whose files are written in a loop that counts from the beginning."""
     saved = remembered_table(Site, Where)
     """Where savers that the path has restored from before write a file in a loop."""
     loops = remembered(set[tuple[Site, str]])
@@ -99,6 +111,8 @@ class SessionCheckpoints(Rule):
             options = list(self.run.options)
             if options:
                 self.restored_if[_key(site)] = options[-1]
+            if _is_last(self.run, call.args.get("save_path", 1)):
+                self.restored_at.setdefault(site, lambda: Where(self.run, call.node, call.api))
 
     @on_method("save")
     def save(self, call: CallEvent) -> None:
@@ -107,6 +121,8 @@ class SessionCheckpoints(Rule):
         if site is not None and self.run.loops and self._is_restored(_key(site)):
             self.saved.setdefault(site, lambda: Where(self.run, call.node, call.api))
             self.loops.update((site, loop.key) for loop in self.run.loops)
+            if counts_from_zero(self.run.loops[0]):
+                self.counted_anew.add(site)
 
     def _is_restored(self, saver: str) -> bool:
         """Whether variables may have been restored on the way here. What one option decides both is either to test or to
@@ -124,6 +140,15 @@ class SessionCheckpoints(Rule):
             role = self.run.kb.role(self.going_on[site].subject, "goes-on")
             hook = role.more[0] if role is not None and role.more else ""
             self._report(self.going_on[site], drawn | ({_ORDER} if self.reordered else set()), hook)
+        for site in sorted(set(self.counted_anew) & set(self.restored_at.known())):
+            self.report(
+                "DET602",
+                self.restored_at[site],
+                "variables are restored, but the loop that trains counts from the beginning again: a resumed run trains for "
+                "more steps than an uninterrupted one",
+                "restore the number of the step too, and let the loop begin with it",
+                subject=self.restored_at[site].subject,
+            )
         for site in sorted(self.saved.known()):
             used = {
                 rng
@@ -153,6 +178,19 @@ class SessionCheckpoints(Rule):
             return None
         role = self.run.kb.role(owner.api, "saves-variables")
         return made_at(owner) if role is not None and all_hold(owner.args, role.when) else None
+
+
+def _is_last(run: RunView, value: v.Value | None, depth: int = 0) -> bool:
+    """Whether a path is made of what names the last file that was saved."""
+    if isinstance(value, v.AnyOf):
+        return any(_is_last(run, one, depth) for one in value.values)
+    if isinstance(value, v.Member):
+        return _is_last(run, value.owner, depth)
+    if not isinstance(value, v.Obj) or depth > _DEEPEST:
+        return False
+    if run.kb.role(value.api, "names-last-checkpoint") is not None:
+        return True
+    return any(_is_last(run, one, depth + 1) for one in (*value.args.values(), value.owner))
 
 
 def _key(saver: Site) -> str:

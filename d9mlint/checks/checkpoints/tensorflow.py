@@ -16,6 +16,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 
 _STATES = {"tensorflow": "TensorFlow", "numpy": "NumPy", "python": "Python"}
 _KEPT = frozenset({"init", "split", "dropout", "tf-shuffle"})
@@ -102,7 +103,7 @@ class TensorFlowCheckpoints(Rule):
         self.saved.add(site)
         if self._lacks_iterator(found):
             self.incomplete.add(site)
-            if self.run.loops and _counts_from_zero(self.run.loops[0]) and not self._holds_number(found):
+            if self.run.loops and counts_from_zero(self.run.loops[0]) and not self._holds_number(found):
                 self.uncounted.add(site)
         held = self._held(found)
         if held and self.run.loops:
@@ -236,7 +237,7 @@ class TensorFlowCheckpoints(Rule):
         return any(kb.role(one.api, "optimizes") is not None for one in made)
 
 
-def _counts_from_zero(loop: Loop) -> bool:
+def counts_from_zero(loop: Loop) -> bool:
     """Whether a loop counts its rounds from zero whatever was restored, and leaves out none of them."""
     over, stmt = loop.over, loop.stmt
     if not isinstance(stmt, m.For) or not isinstance(over, v.Obj) or over.api not in RANGES:
@@ -247,7 +248,11 @@ def _counts_from_zero(loop: Loop) -> bool:
         if isinstance(branch, m.If)
         for one in branch.body
     )
-    return len(over.args.pos) == 1 and not skips
+    first = over.args.pos[:-1][:1]
+    begins = all(isinstance(one, v.Lit) and one.value in (0, 1) and not one.option for one in first)
+    # What is done already may be taken off the number to which it counts.
+    less = any(isinstance(one, m.BinOp) and one.op == "-" for one in nodes([stmt.iter]))
+    return bool(over.args.pos) and begins and not less and not skips
 
 
 def _and(used: set[str], counted: bool) -> str:
