@@ -145,6 +145,36 @@ def test_an_environment_is_seeded_where_the_paths_to_its_use_meet(project: Proje
     assert got == WRAPPED.format(otherwise=otherwise, behind=f"    {SEED}")
 
 
+SAMPLED = """\
+import gymnasium as gym
+
+
+def draw(env):
+{wrapped}    return env.action_space.sample()
+
+
+env = gym.make("CartPole-v1")
+{behind}env.reset(seed=0)
+{other}"""
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "other", "at"),
+    [
+        ("    env = gym.wrappers.TimeLimit(env, 500)\n", "print(draw(env))\n", "wrapped"),
+        ("", "print(draw(env))\n", "behind"),
+        ("", "test = gym.make('CartPole-v1')\ntest.reset(seed=0)\nprint(draw(env=test))\n", ""),
+    ],
+    ids=["assigned by the function", "given", "another one is given"],
+)
+def test_a_variable_of_the_module_is_seeded_for_a_parameter_of_its_name_where_it_is_given(
+    project: Project, wrapped: str, other: str, at: str
+) -> None:
+    parts = {"wrapped": wrapped, "behind": "", "other": other}
+    wanted = {**parts, at: f"{parts[at]}{'    ' if at == 'wrapped' else ''}{SEED}"} if at else parts
+    assert _after(project, SAMPLED.format(**parts), "DET111") == SAMPLED.format(**wanted)
+
+
 @pytest.mark.parametrize(
     ("code", "wanted"),
     [

@@ -240,6 +240,17 @@ def test_github_annotations(run: Run, root: Path) -> None:
     assert "n.ipynb:cell 2:2:15: DET301" in lines[2]
 
 
+def test_a_diff_says_in_which_cell_its_lines_are(run: Run, project: Any) -> None:
+    cells = ["import torch", "size = 3\nprint(size)", "# draw\nprint(torch.randn(size))"]
+    root = project({"n.ipynb": notebook(cells), "a.py": "\n".join(cells)})
+    text = str(run("--select=DET101", "--output-format", "full", cwd=root).out)
+    of_file, of_notebook = (one for one in text.split("DET101 ")[1:])
+    assert "cell" not in of_file
+    assert re.search(
+        r"help: .*\n    cell 1:\n(    \d \+.*\n)*    \d \+ torch.manual_seed\(0\)\n", of_notebook
+    )
+
+
 def test_gitlab_code_quality(run: Run, root: Path) -> None:
     data = json.loads(output(run, root, "gitlab"))
     assert [d["location"]["path"] for d in data] == ["a b/train.py", "bad.py", "n.ipynb"]

@@ -186,7 +186,8 @@ def _before(cells: list[tuple[str, int]], first: int, last: int) -> int:
 
 
 def diff(source: Source, fix: Fix, options: Options) -> list[str]:
-    """A fix as a small diff, each place with the lines that change there; nothing when it would be long."""
+    """A fix as a small diff, each place with the lines that change there, in a notebook with their cell; nothing when it
+    would be long."""
     hunks: list[list[Edit]] = []
     last = -1
     for edit in sorted(fix.edits):
@@ -198,7 +199,12 @@ def diff(source: Source, fix: Fix, options: Options) -> list[str]:
         last = max(last, source.row_column(edit.end)[0])
     room = max(options.width - 10, 40)
     lines: list[str] = []
+    shown = None
     for hunk in hunks:
+        at = source.location(hunk[0].start)
+        if at.cell != shown:
+            shown = at.cell
+            lines.append(paint(f"    cell {shown}:", "dim", options))
         for number, text in _hunk(source, hunk):
             sign = text[0]
             line = f"{number:>5} {sign} {_fit(text[1:], room)}".rstrip()

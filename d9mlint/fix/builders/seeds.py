@@ -273,9 +273,28 @@ def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
             if ast.unparse(node.targets[0]) == name:
                 found.append(node)
     if not name.startswith("self."):
-        scopes = {code.scope(user), code.tree}
-        found = [s for s in found if code.scope(s) in scopes]
+        scope = code.scope(user)
+        # What a function assigns itself hides what the module assigns.
+        own = [s for s in found if code.scope(s) is scope]
+        found = own or [s for s in found if code.scope(s) is code.tree and _is_given(code, scope, name)]
     return found[-1] if len(found) == 1 else None
+
+
+def _is_given(code: Code, scope: ast.AST, name: str) -> bool:
+    """Whether a variable of the module is what a function has by this name, as far as the file shows: no call gives a
+    parameter of the name anything else."""
+    if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return True
+    names = [one.arg for one in (*scope.args.posonlyargs, *scope.args.args)]
+    if name not in (*names, *(one.arg for one in scope.args.kwonlyargs)):
+        return True
+    position = names.index(name) if name in names else None
+    for node in code.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == scope.name:
+            given = changes.argument(node, name, position)
+            if given is not None and ast.unparse(given) != name:
+                return False
+    return True
 
 
 def _where_paths_meet(code: Code, made_at: ast.stmt, user: ast.AST, name: str) -> ast.stmt:
