@@ -938,3 +938,44 @@ def test_the_seed_of_a_generator_is_no_argument_of_what_is_given_its_class(proje
         "    rng: random.Random = field(default_factory=random.Random)\n\n\nprint(Jitter().rng.random())\n"
     )
     assert _after(project, code, "DET106") == code
+
+
+STARRED = "from net import *\n\nif __name__ == '__main__':\n    print(float(tf.random_normal([1])[0]))\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "wanted"),
+    [
+        # The name is that of version 1 here, where `random.set_seed` does not exist.
+        (
+            "import tensorflow.compat.v1 as tf\n",
+            STARRED.replace("    print", "    tf.set_random_seed(0)\n    print"),
+        ),
+        # One of its own names stays what it is.
+        (
+            "import tensorflow.compat.v1 as tf\n\nnp = 1\n",
+            STARRED.replace("    print", "    tf.set_random_seed(0)\n    print"),
+        ),
+        # What the module does not give on is imported.
+        (
+            "import tensorflow.compat.v1 as _tf\n\n__all__ = ['tf']\ntf = _tf\n",
+            "import tensorflow as _tf\n\n"
+            + STARRED.replace("    print", "    _tf.keras.utils.set_random_seed(0)\n    print"),
+        ),
+    ],
+)
+def test_a_seed_uses_what_a_name_of_a_star_import_stands_for(
+    project: Project, module: str, wanted: str
+) -> None:
+    root = project({"main.py": STARRED, "net.py": module})
+    fixed = _fixed(root, {"select": ["DET104"], "tensorflow-version": "2.15"})
+    assert fixed.changes[(root / "main.py").resolve().as_posix()].decode() == wanted
+
+
+def test_an_import_above_a_star_import_gets_a_name_that_this_leaves(project: Project) -> None:
+    main = "import numpy as np\n\nfrom own import *\n\nprint(np, np_rand())\n"
+    own = "from numpy.random import rand\n\nnp = 3\n\n\ndef np_rand():\n    return rand()\n"
+    root = project({"main.py": main, "own.py": own})
+    fixed = _fixed(root, {"select": ["DET102"]})
+    got = fixed.changes[(root / "main.py").resolve().as_posix()].decode()
+    assert "import numpy as _np\n" in got and "_np.random.seed(0)\n" in got

@@ -271,12 +271,20 @@ def module_name(code: Code, module: str, user: ast.AST, before: int | None = Non
                 name = alias.asname or alias.name.partition(".")[0]
                 bound = alias.name if alias.asname else name
                 if bound == module and name not in taken and not _rebound(code, name):
+                    if not any(names.get(name, module) != module for _, names in code.starred()):
+                        return name, ""
+    for star, names in code.starred():
+        if code.end(star) <= limit:
+            for name, target in names.items():
+                if target == module and name not in taken | code.bound(code.tree):
                     return name, ""
     head, _, last = module.rpartition(".")
     name = ALIASES.get(module, last)
     others = code.bound(code.tree) - frozenset(
         bound for bound, target in code.imported().items() if target == module
     )
+    # An import of all names that follows would give the name another meaning, or the new import would to what uses it.
+    others |= {one for _, names in code.starred() for one, target in names.items() if target != module}
     while name in others | taken:
         name = f"_{name}"
     if head:

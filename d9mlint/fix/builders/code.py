@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from d9mlint.base.source import Source
 from d9mlint.ir.nodes import Unread
@@ -19,12 +19,20 @@ MOST_PARSED = 2_000_000
 class Code:
     """The syntax tree of a source, with parents and with places as offsets into ``Source.text``.
 
-    ``is_own`` says whether a top-level module name is one of the project.
+    ``is_own`` says whether a top-level module name is one of the project, ``exported`` what the names stand for that
+    ``from module import *`` binds, as far as the module is one of the project.
     """
 
-    def __init__(self, source: Source, tree: ast.Module, is_own: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        tree: ast.Module,
+        is_own: Callable[[str], bool],
+        exported: Callable[[ast.ImportFrom], Mapping[str, str]],
+    ) -> None:
         self.source = source
         self.is_own = is_own
+        self._exported = exported
         self.tree = tree
         self.parents: dict[ast.AST, ast.AST] = {}
         # All nodes in the order of ast.walk, and those with a place by the row that they start in.
@@ -254,6 +262,31 @@ class Code:
         self._imported = found
         return found
 
+    def starred(self) -> Iterator[tuple[ast.ImportFrom, Mapping[str, str]]]:
+        """The imports of all names of modules of the project, with what each name stands for: empty where it is not
+        an import there."""
+        for stmt in self.tree.body:
+            if isinstance(stmt, ast.ImportFrom) and stmt.names[0].name == "*":
+                yield stmt, self._exported(stmt)
+
+    def public(self) -> frozenset[str]:
+        """The names that the module binds itself and gives to those who import all of its names."""
+        listed = [
+            stmt.value
+            for stmt in self.tree.body
+            if isinstance(stmt, ast.Assign)
+            and isinstance(stmt.targets[0], ast.Name)
+            and stmt.targets[0].id == "__all__"
+        ]
+        if listed and isinstance(listed[-1], (ast.List, ast.Tuple)):
+            return frozenset(
+                one.value
+                for one in listed[-1].elts
+                if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            )
+        bound = (name for stmt in self.tree.body for name in _of_module(stmt))
+        return frozenset(name for name in bound if not name.startswith(("_", "*")))
+
     def calls(self, names: Sequence[str]) -> Iterator[ast.Call]:
         """The calls of functions or classes by their qualified names, in order."""
         for node in self.nodes:
@@ -261,7 +294,12 @@ class Code:
                 yield node
 
 
-def parse(source: Source, is_own: Callable[[str], bool], unread: Sequence[Unread] = ()) -> Code | None:
+def parse(
+    source: Source,
+    is_own: Callable[[str], bool],
+    unread: Sequence[Unread],
+    exported: Callable[[ast.ImportFrom], Mapping[str, str]],
+) -> Code | None:
     """The code of a source without what is not read of it; None where Python's own parser cannot read it."""
     if source.problem is not None or len(source.text) > MOST_PARSED:
         return None
@@ -278,7 +316,7 @@ def parse(source: Source, is_own: Callable[[str], bool], unread: Sequence[Unread
     for one in reversed(unread):
         stmt = _in_place_of(source, one, changed_names(source.raw, one, made))
         tree.body.insert(bisect_right(starts, one.start), stmt)
-    return Code(source, tree, is_own)
+    return Code(source, tree, is_own, exported)
 
 
 def _made(stmt: ast.stmt) -> Iterator[str]:
@@ -303,6 +341,20 @@ def _in_place_of(source: Source, one: Unread, names: list[str]) -> ast.stmt:
             node.lineno, node.col_offset = first, column - 1
             node.end_lineno, node.end_col_offset = last, len(source.line(last).encode("utf-8", "replace"))
     return stmt
+
+
+def _of_module(stmt: ast.AST) -> Iterator[str]:
+    """The names of the module that a statement at its top binds, without those of functions and classes in it."""
+    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield stmt.name
+    elif isinstance(stmt, (ast.Import, ast.ImportFrom)):
+        for alias in stmt.names:
+            yield alias.asname or alias.name.partition(".")[0]
+    elif isinstance(stmt, ast.Name) and isinstance(stmt.ctx, ast.Store):
+        yield stmt.id
+    else:
+        for child in ast.iter_child_nodes(stmt):
+            yield from _of_module(child)
 
 
 def _bound(scope: ast.AST) -> Iterator[str]:

@@ -152,7 +152,7 @@ class Context:
             code = self._codes[path] = self._codes.pop(path)
             return code
         source = self._sources.get(path)
-        code = None if source is None else parse(source, self.is_own, self._unread.get(path, ()))
+        code = None if source is None else self._parsed(path, source)
         self._codes[path] = code
         self._characters += len(code.source.text) if code is not None else 0
         # Those that were asked for last are asked for again.
@@ -160,6 +160,37 @@ class Context:
             oldest = self._codes.pop(next(iter(self._codes)))
             self._characters -= len(oldest.source.text) if oldest is not None else 0
         return code
+
+    def _parsed(self, path: str, source: Source) -> Code | None:
+        def exported(stmt: ast.ImportFrom) -> Mapping[str, str]:
+            return self._names_of(path, stmt, {path})
+
+        return parse(source, self.is_own, self._unread.get(path, ()), exported)
+
+    def _names_of(self, path: str, stmt: ast.ImportFrom, seen: set[str]) -> dict[str, str]:
+        """What the names stand for that ``from module import *`` in a file binds: the import that the module has them
+        from, or nothing."""
+        folder = os.path.dirname(path)
+        for _ in range(stmt.level - 1):
+            folder = os.path.dirname(folder)
+        parts = (stmt.module or "").split(".") if stmt.module else []
+        top = os.path.commonpath([os.path.dirname(one) for one in self._sources])
+        while True:
+            base = "/".join((folder, *parts))
+            found = next((p for p in (f"{base}.py", f"{base}/__init__.py") if self.code(p)), "")
+            # An absolute name may be one of a directory above.
+            if found or stmt.level or len(folder) <= len(top):
+                break
+            folder = os.path.dirname(folder)
+        code = self.code(found) if found else None
+        if code is None or found in seen:
+            return {}
+        names: dict[str, str] = {}
+        for other in code.tree.body:
+            if isinstance(other, ast.ImportFrom) and other.names[0].name == "*":
+                names.update(self._names_of(found, other, seen | {found}))
+        imported = code.imported()
+        return {**names, **{name: imported.get(name, names.get(name, "")) for name in code.public()}}
 
     def is_readable(self, path: str, edits: Sequence[Edit]) -> bool:
         """Whether a file can be parsed wherever edits change it."""

@@ -123,7 +123,7 @@ def _tensorflow(
     context: Context, finding: Finding, code: Code, start: Start, rngs: set[str], seed: str
 ) -> tuple[str, set[str]]:
     """The line that seeds TensorFlow and Keras, and the other RNGs that it seeds with them."""
-    imported = set(code.imported().values())
+    imported = {*code.imported().values(), *(one for _, names in code.starred() for one in names.values())}
     both = {"python", "numpy"}
     packages = {name.partition(".")[0] for name in imported}
     # Keras itself, or a package that is Keras under another name.
