@@ -754,7 +754,9 @@ def _note_devices(interp: Interp, value: v.Value | None, node: Any) -> None:
             note(interp, name, node, name)
         elif selecting_option(name):
             note(interp, "cuda-device", node, DEVICE, selecting_option(name))
-        elif not name and isinstance(one, v.Obj) and one.api == DEVICE and _chosen_elsewhere(one.args):
+        elif (
+            not name and isinstance(one, v.Obj) and one.api == DEVICE and _chosen_elsewhere(interp, one.args)
+        ):
             note(interp, "cuda-device", node, DEVICE)
 
 
@@ -770,16 +772,25 @@ def accelerators(interp: RunView) -> list[str]:
     return ["cuda", *others] if may_use_cuda(interp) else others
 
 
-def _chosen_elsewhere(args: v.Args) -> bool:
+def _chosen_elsewhere(interp: RunView, args: v.Args) -> bool:
     """Whether a device's name is not in the code: a configuration that chooses it may choose a GPU."""
     name = args.get("type", 0)
-    return name is v.UNKNOWN or isinstance(name, v.Member)
+    return name is v.UNKNOWN or isinstance(name, v.Member) or _of_configuration(interp, name)
+
+
+def _of_configuration(interp: RunView, value: v.Value | None) -> bool:
+    """Whether a value is an item of a mapping of which nothing is known, or that a file holds, or the default that the
+    program names for it."""
+    if not isinstance(value, v.Obj) or len(value.args.pos) < 2:
+        return False
+    held, _, method = value.api.rpartition(".")
+    return method == "get" and (held == "?" or interp.kb.role(held, "reads-data") is not None)
 
 
 def _from_elsewhere(interp: RunView, value: v.Value) -> bool:
     """Whether nothing is known of what a module is moved to: it is no device of another value, and no element type."""
     for one in v.alternatives(value):
-        if one is v.UNKNOWN:
+        if one is v.UNKNOWN or _of_configuration(interp, one):
             return True
         if isinstance(one, v.Member) and one.name not in ("dtype", "type"):
             owner = one.owner
@@ -831,7 +842,7 @@ def _telling_call(interp: Interp, call: CallEvent) -> None:
         name = named(interp, call.args.get("type", 0))
         if selecting_option(name):
             note(interp, "cuda-device", call.node, api, selecting_option(name))
-        elif name in ACCELERATORS or (not name and _chosen_elsewhere(call.args)):
+        elif name in ACCELERATORS or (not name and _chosen_elsewhere(interp, call.args)):
             note(interp, f"{name or 'cuda'}-device", call.node, api)
     elif api in _EXEC:
         note(interp, "exec", call.node, api)

@@ -83,8 +83,9 @@ def _of_object(interp: RunView, value: v.Obj) -> str:
         return _accelerator(interp)
     entry = interp.kb.device(value.api)
     if entry is None and value.api.endswith(".get") and len(value.args.pos) > 1:
-        # The default of a configuration that is not there.
-        return named(interp, value.args.pos[1])
+        # The default of a configuration that is not there: what stands in it may name an accelerator.
+        default = named(interp, value.args.pos[1])
+        return default if default in ACCELERATORS else ""
     if entry is None or entry.gives == "owner":
         return ""
     if entry.gives == "argument":
