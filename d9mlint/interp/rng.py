@@ -248,9 +248,9 @@ def use_default(interp: Interp, drawn: list[Draw]) -> None:
         return
     for one in drawn:
         with interp.in_file(one.file):
-            if one.level.level != UNSEEDED:
-                continue
             now = interp.state.level(one.rng)
+            if one.level.level != UNSEEDED or (one.entry.at_first_use and now.level != UNSEEDED):
+                continue
             interp.listeners.tell(DrawEvent(one.rng, one.level, one.entry, one.node))
             if now.level == SEEDED and now.site is not None:
                 # It was seeded after the function had been defined.
