@@ -288,6 +288,7 @@ _TESTS = {
     "contains": "has the text",
     "sparse": "known to have a sparse layout",
     "length": "has the length",
+    "combines": "is enough for all combinations in",
     "has": "has the method",
     "made_by": "is made by",
     "rank": "has the rank",

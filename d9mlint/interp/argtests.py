@@ -154,6 +154,11 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         if isinstance(value, v.Items):
             return None if value.open else len(value.elts) in _list(test.length)
         return None
+    if test.combines is not None:
+        ways = _combinations(_argument(args, test.combines.arg, test.combines.pos, owner))
+        count = value.value if isinstance(value, v.Lit) and type(value.value) is int else None
+        # Distributions have no end of points: what is not seen to be a grid is none.
+        return count is not None and ways is not None and count >= ways
     if test.has is not None:
         return _has(value, test.has)
     if test.made_by is not None:
@@ -189,6 +194,21 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
     return None
+
+
+def _combinations(value: v.Value | None) -> int | None:
+    """In how many ways one element each of the sequences of a mapping, or of one of several, can be put together."""
+    if isinstance(value, v.Items) and not value.open:
+        found = [_combinations(one) for one in value.elts]
+        return None if not found or None in found else sum(one for one in found if one is not None)
+    if not isinstance(value, v.Mapping) or value.open:
+        return None
+    ways = 1
+    for one in value.items.values():
+        if not isinstance(one, v.Items) or one.open or one.kind == "s":
+            return None
+        ways *= len(one.elts)
+    return ways
 
 
 def _dimension(args: v.Args, named: Other, owner: v.Value | None) -> v.Value | None:

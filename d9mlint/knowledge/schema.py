@@ -299,8 +299,10 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
     ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
-    separate from others; ``contains``: a text, or a sequence with one, that has this part; ``length``: of a
-    sequence; ``has``: it is an object with a method of this name; ``made_by``: it is what a call of one of these names
+    separate from others; ``combines``: a number, which is seen to be at least that of the ways in which one element each
+    of the sequences that another argument, a mapping, holds can be put together; ``contains``: a text, or a sequence with
+    one, that has this part; ``length``: of a sequence; ``has``: it is an object with a method of this name;
+    ``made_by``: it is what a call of one of these names
     gives, the last part of dotted ones, or an object of a class that is derived from one;
     ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
     values, also where they have become floating-point numbers; ``along`` is the argument, at its position in the function
@@ -331,6 +333,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mentions: str | None = None
     contains: str | None = None
     length: int | list[int] | None = None
+    combines: Other | None = None
     has: str | None = None
     made_by: list[str] | None = None
     rank: int | list[int] | None = None
