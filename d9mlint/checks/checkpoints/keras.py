@@ -64,9 +64,10 @@ class KerasWeights(Rule):
             return
         self.stateful.update(_models(call))
         for one in v.alternatives(call.owner) if call.owner is not None else ():
-            role = self.run.kb.role(one.api, "restores-model") if isinstance(one, v.Obj) else None
-            site = made_at(one) if isinstance(one, v.Obj) else None
-            if role is None or site is None or not isinstance(one, v.Obj) or site in self.fitted:
+            if not isinstance(one, v.Obj):
+                continue
+            role, site = self.run.kb.role(one.api, "restores-model"), made_at(one)
+            if role is None or site is None or site in self.fitted:
                 continue
             self.loaded.add(site)
             self.replaced.add(site)

@@ -345,11 +345,8 @@ def _in_place_of(source: Source, one: Unread, names: list[str]) -> ast.stmt:
 
 def _of_module(stmt: ast.AST) -> Iterator[str]:
     """The names of the module that a statement at its top binds, without those of functions and classes in it."""
-    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield stmt.name
-    elif isinstance(stmt, (ast.Import, ast.ImportFrom)):
-        for alias in stmt.names:
-            yield alias.asname or alias.name.partition(".")[0]
+    if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)):
+        yield from _made(stmt)
     elif isinstance(stmt, ast.Name) and isinstance(stmt.ctx, ast.Store):
         yield stmt.id
     else:
