@@ -97,7 +97,7 @@ def _taken_apart(run: RunView, node: Any) -> bool:
 
 
 def shuffled_with(loader: v.Value) -> v.Obj | None:
-    """The generator of its own with which a loader of PyTorch shuffles, or its sampler."""
+    """The generator that a loader of PyTorch, or its sampler, was given to shuffle with."""
     if not isinstance(loader, v.Obj) or loader.type != LOADER:
         return None
     sampler = loader.args.get("sampler", 3)
@@ -283,7 +283,7 @@ class Checkpoints(Rule):
 
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
-        """A loader with a generator of its own is gone through, in loops that began when there was that generator."""
+        """A loader that was given a generator is gone through, in loops that began when there was that generator."""
         own = shuffled_with(event.value)
         if own is None or self.run.contexts.innermost(NO_GRADIENT) is not None:
             return

@@ -400,7 +400,7 @@ def _remedy(log: RaceLog, drawn: set[str]) -> str:
         return _STATELESS
     if "torch" not in drawn:
         return _EACH
-    # Not all that draws from torch's generator can be given another one, but a process has one of its own.
+    # Not all that draws from torch's generator can be given another one, but each process has one.
     return _SEEDED if log.processes else _TORCH
 
 
