@@ -239,22 +239,22 @@ def _reports(
         gc.collect()
         gc.freeze()
         # The imports of the first run are there for all others, in whatever process inherits them.
-        first = missing[:1] if executor.inherits else []
+        first = 1 if executor.inherits else 0
 
-        def count(done: int) -> None:
+        def finished(place: int, made: Sequence[tuple[EntryReport, float]]) -> None:
+            for task, (report, seconds) in zip(missing[place:], made, strict=False):
+                known[task] = report
+                spent[report.entry] = spent.get(report.entry, 0.0) + seconds
+                cache = shares[task.share].cache
+                if cache is not None:
+                    cache.put(job.name(task), report)
             if progress is not None:
-                progress(len(tasks) - len(missing) + done, len(tasks))
+                progress(len(known), len(tasks))
 
-        count(0)
+        finished(0, [])
         with collector_seldom():
-            made = [job.run(task) for task in first]
-            made += executor.map(job, missing[len(first) :], lambda done: count(len(first) + done))
-        for task, (report, seconds) in zip(missing, made, strict=True):
-            known[task] = report
-            spent[report.entry] = spent.get(report.entry, 0.0) + seconds
-            cache = shares[task.share].cache
-            if cache is not None:
-                cache.put(job.name(task), report)
+            Serial().map(job, missing[:first], finished)
+            executor.map(job, missing[first:], lambda place, made: finished(first + place, made))
     return [known[task] for task in tasks]
 
 
