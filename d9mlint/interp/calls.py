@@ -8,7 +8,17 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from d9mlint.interp import callers, graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
+from d9mlint.interp import (
+    callers,
+    given_instead,
+    graphs,
+    layer_modes,
+    memo,
+    recursion,
+    rng,
+    tensors,
+    unknown_models,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, made_in_round, parts, rounds
@@ -33,7 +43,6 @@ from d9mlint.interp.data import (
     element,
     entropy,
     is_entropy,
-    is_module,
     put_on_device,
 )
 from d9mlint.interp.devices import Runner, runner, runner_of
@@ -77,6 +86,7 @@ from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
@@ -109,9 +119,14 @@ MAX_GUESSES = 3
 
 def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     """The value of calling ``func``."""
-    kind = type(func)
-    if kind is v.Ext:
-        return call_external(interp, func.name, args, node)  # type: ignore[union-attr]
+    if type(func) is v.Ext:
+        return call_external(interp, func.name, args, node)
+    if interp.given_instead:
+        return given_instead.call(interp, func, args, node, _call)
+    return _call(interp, func, args, node)
+
+
+def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     if isinstance(func, v.Func):
         before = HEAP.clock
         result = call_function(interp, func, args, node)
@@ -202,18 +217,19 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
 
 def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
     """Call what an option's default chooses; the others run only when the option is given."""
-    results: list[v.Value] = []
-    before = interp.state
+    before = interp.state.copy()
     loaded: dict[str, Setting] = {}
 
-    def run(one: v.Value) -> None:
-        results.append(call(interp, one, args, node))
+    def run(one: v.Value, given: v.Args) -> v.Value:
+        result = call(interp, one, given, node)
         loaded.update(loaded_between(before, interp.state))
+        return result
 
-    runs: list[Callable[[], None]] = [partial(run, one) for one in func.values]
-    interp.branch(runs, keep=0, option=func.option)
+    result = run(func.values[0], args)
+    for other in func.values[1:]:
+        result = given_instead.beside(interp, result, before, partial(run, other), args, func.option)
     _each_is_loaded(interp, func, loaded)
-    return results[0]
+    return result
 
 
 def _each_is_loaded(interp: Interp, func: v.AnyOf, loaded: dict[str, Setting]) -> None:
@@ -344,6 +360,7 @@ def call_function(
         memo.shape(func.receiver),
         given,
         _doubts(interp, func.receiver, args),
+        given_instead.key(interp, func.receiver, args),
         interp.repeating > 0,
         interp.guessing > 0,
         interp.uncertain > 0,
@@ -450,7 +467,7 @@ def call_function(
         else:
             result = v.join(main)
         for value, option in frame.returns_aside:
-            result = tensors.unless_option(interp, result, value, option)
+            result = given_instead.unless_option(interp, result, value, option)
     if interp.orders.any and interp.entry is None and node is None and outer.caller is None:
         # Who calls it is not known, nor that the order is of no account there.
         interp.orders.decide(interp.orders.handed_out(result))

@@ -37,6 +37,7 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import end_lost
 from d9mlint.interp.frames import Frame
+from d9mlint.interp.given_instead import unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import own_paths
 from d9mlint.interp.library.options import NAMESPACE
@@ -486,7 +487,7 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
     chosen = outcome[0] if test.answer else outcome[1]
     if test.option and isinstance(chosen, v.Lit) and not chosen.option:
         return v.Lit(chosen.value, test.option)
-    return tensors.unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
+    return unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
 
 
 def _subscript(interp: Interp, node: m.Subscript) -> v.Value:

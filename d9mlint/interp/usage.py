@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, CONTAINERS, parts
-from d9mlint.interp.data import LOADER, is_module
+from d9mlint.interp.data import LOADER
 from d9mlint.interp.events import IterationEvent
+from d9mlint.interp.given_instead import others
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
 
@@ -89,8 +91,7 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
         for one in held(interp, value).values():
             if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
                 given += use(interp, one, node, depth + 1)
-    if isinstance(value, (v.Inst, v.Obj, v.Items)) and value.birth in interp.given_instead:
-        other, option = interp.given_instead[value.birth]
+    for other, option, _ in others(interp, value):
         if isinstance(other, v.Inst):
             _use_instead(interp, other, option, node, depth)
     return given
