@@ -27,3 +27,20 @@ def test_a_seed_of_another_graph_is_not_inserted_once_more(
     root = project({"train.py": IN_A_GRAPH})
     run("--fix", "--unsafe-fixes", ".", cwd=root)
     assert (root / "train.py").read_text() == IN_A_GRAPH
+
+
+def test_a_graph_beside_eager_execution_is_seeded_where_it_becomes_the_default_one(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    lines = [
+        "import tensorflow.compat.v1 as tf",
+        "",
+        "if __name__ == '__main__':",
+        "    with tf.Session() as session:",
+        "        print(session.run(tf.random.normal([3])))",
+        "",
+    ]
+    root = project({"train.py": "\n".join(lines), "requirements.txt": "tensorflow==2.15.0\n"})
+    run("--fix", "--unsafe-fixes", ".", cwd=root)
+    lines.insert(4, "        tf.set_random_seed(0)")
+    assert (root / "train.py").read_text() == "\n".join(lines)

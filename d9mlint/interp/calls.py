@@ -2097,9 +2097,9 @@ def enter(
                 for entry in switched:
                     rng.switch(interp, entry, one.args, node)
                 restores.append(lambda modes=modes: interp.state.modes.restore(modes))  # type: ignore[misc]
-            left = graphs.entered(interp, one)
+            left = graphs.entered(interp, one, node)
             if left is not None:
-                after.append(left)
+                restores.append(left)
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = interp.state.rng.save()
                 restores.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]

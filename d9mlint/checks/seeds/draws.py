@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
 ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
+IN_GRAPH = "in graph"
+"""Stands there where the seed has to be set in the body of the context that is the last step of the flow."""
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
 MOST_KEPT = 4 * MOST_DRAWS
@@ -125,7 +127,7 @@ class First(NamedTuple):
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
-    process, and whether only some ranks have been seeded."""
+    process, whether only some ranks have been seeded, and the context that makes the graph the default one."""
 
     place: Where
     text: str
@@ -137,6 +139,7 @@ class First(NamedTuple):
     new_graph: bool = False
     spawned: str = ""
     some_ranks: bool = False
+    graph: Site | None = None
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -590,6 +593,7 @@ class Seeds(Rule):
             level.new_graph,
             self._process(),
             level.some_ranks,
+            level.graph,
         )
 
     def _process(self) -> str:
@@ -1124,7 +1128,7 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own, targets, unknown, new_graph, spawned, some_ranks = found
+        place, api, in_worker, elsewhere, own, targets, unknown, new_graph, spawned, some_ranks, graph = found
         if own and place.site in asked:
             return False
         remedy: tuple[str, ...] = ()
@@ -1200,6 +1204,10 @@ class Seeds(Rule):
                 severity = Severity.WARNING
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
+        if remedy == ("graph",) and graph is not None:
+            # The seed goes to the start of its body.
+            step = Step(graph.path, graph.start, graph.end, "the graph becomes the default one here")
+            place, remedy = place.with_flow((*place.flow, step)), (IN_GRAPH,)
         assigned = self.assigned.get(rng)
         if assigned is not None:
             message, help, remedy = f"{message}: {assigned.reason}", f"write `{assigned.call}`", (ASSIGNED,)

@@ -14,6 +14,8 @@ from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.start import Start
 
 MISSING = frozenset({"DET101", "DET102", "DET103", "DET104", "DET108", "DET113"})
+_IN_GRAPH = "in graph"
+"""The remedy where the seed is for the graph that the last step of the flow makes the default one."""
 _KNOWN = frozenset({"torch", "torch_cuda", "numpy", "python", "tensorflow", "keras"})
 _SEED_CALL = re.compile(r"(\w+)\.([\w.]+)\((seed=|)(?:seed|0)\)")
 _SEEDS_WORKERS = ">=1.3"
@@ -43,6 +45,8 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     if finding.code in MISSING and len(finding.remedy) == 2:
         # What draws seeds everything that it draws from.
         return wished(context, finding)
+    if finding.remedy == (_IN_GRAPH,):
+        return _seed_in_graph(context, finding)
     entry = context.entry(finding)
     code = context.code(entry)
     if code is None or not _rng(finding) or context.entry_offset(finding) is None:
@@ -61,6 +65,34 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     for line in _lines(context, finding, code, start, rngs, seed):
         start.add(line)
     return made(f"seed at the start of {finding.entry_point}", start.edits(), path=entry)
+
+
+def _seed_in_graph(context: Context, finding: Finding) -> Fix | None:
+    """Seed a graph of TensorFlow where the last step of the flow has made it the default one."""
+    last = finding.flow[-1]
+    code = context.code(last.path)
+    node = code.at(last.start, last.end) if code is not None else None
+    above = (
+        next((one for one in code.ancestors(node) if isinstance(one, ast.With)), None)
+        if node and code
+        else None
+    )
+    if code is None or above is None:
+        return None
+    start = Start(code, (), context.is_own, above.body[0])
+    if "tensorflow.compat.v1" in _imported(code) and "tensorflow" not in _imported(code):
+        call = f"{start.name('tensorflow.compat.v1')}.set_random_seed"
+    elif context.matches(finding, "tensorflow", "<2.0"):
+        call = f"{start.name('tensorflow')}.set_random_seed"
+    else:
+        call = f"{start.name('tensorflow')}.random.set_seed"
+    start.add(f"{call}(0)")
+    return made("seed the graph", start.edits(), path=last.path)
+
+
+def _imported(code: Code) -> set[str]:
+    """The modules whose names a file has, through star imports too."""
+    return {*code.imported().values(), *(one for _, names in code.starred() for one in names.values())}
 
 
 def _late_seed(context: Context, finding: Finding) -> str:
@@ -123,7 +155,7 @@ def _tensorflow(
     context: Context, finding: Finding, code: Code, start: Start, rngs: set[str], seed: str
 ) -> tuple[str, set[str]]:
     """The line that seeds TensorFlow and Keras, and the other RNGs that it seeds with them."""
-    imported = {*code.imported().values(), *(one for _, names in code.starred() for one in names.values())}
+    imported = _imported(code)
     both = {"python", "numpy"}
     packages = {name.partition(".")[0] for name in imported}
     # Keras itself, or a package that is Keras under another name.
