@@ -862,7 +862,7 @@ class Seeds(Rule):
         if isinstance(call.owner, (v.Inst, v.Obj)):
             self.optimized.add(call.owner)
 
-    @on_method("backward", "fit", "train", "minimize", "manual_backward")
+    @on_method("backward", "fit", "fit_generator", "train_on_batch", "train", "minimize", "manual_backward")
     def training(self, call: CallEvent) -> None:
         """The program may train here: by now weights have to be loaded."""
         if call.api.endswith(".train") and has_model(self.run, [call.owner]):
@@ -870,12 +870,25 @@ class Seeds(Rule):
             return
         if isinstance(call.owner, (v.Inst, v.Obj)):
             self.fitted.add(call.owner)
-        known = self.loaded
-        here = self.run.loaded_weights
-        self.loaded = here if known is None else known & here
+        self._note_loaded()
         for rng in _OF_PARAMETERS:
             if self._own(rng) in self.unseeded:
                 self.trained[rng] = True
+
+    @on_method("gradient")
+    def differentiated(self, call: CallEvent) -> None:
+        """The gradients of a loss are computed by a tape, by the weights of which models is said."""
+        if not call.api.endswith("Tape.gradient"):
+            return
+        asked = list(_weights_among(call.args.get("sources", 1)))
+        for model in asked or (call.owner,):
+            if isinstance(model, (v.Inst, v.Obj)):
+                self.fitted.add(model)
+        self._note_loaded()
+
+    def _note_loaded(self) -> None:
+        known, here = self.loaded, self.run.loaded_weights
+        self.loaded = here if known is None else known & here
 
     @on_method("step", "minimize", "fit", "fit_generator", "train_on_batch")
     def stepped(self, call: CallEvent) -> None:
@@ -1025,13 +1038,12 @@ class Seeds(Rule):
         loaded = set(self.loaded or ())
         if not loaded or rng not in _OF_WEIGHTS:
             return lost
-        for one in self.optimized:
-            left = places_left(self.run, one) if not is_loaded(one) else set[Site]()
+        of_keras = rng not in _OF_PARAMETERS
+        for one in (*self.optimized, *(self.fitted if of_keras else ())):
+            left = places_left(self.run, one, of_keras) if not is_loaded(one) else set[Site]()
             if left is None:
                 return lost
             loaded -= left
-        if rng not in _OF_PARAMETERS and not all(map(is_loaded, self.fitted)):
-            return lost
         initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
         if all(site in loaded for site, one in initial.items() if one.made):
             # What is written into parameters before others are loaded is lost too.
@@ -1284,6 +1296,18 @@ def _may_vary(value: v.Value) -> bool:
 def _masks(entry: RngEntry) -> bool:
     """Whether a layer of PyTorch draws unless its model is in evaluation mode."""
     return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
+
+
+def _weights_among(value: v.Value | None) -> Iterator[v.Value]:
+    """The models of Keras whose weights a value holds, or is joined from."""
+    if isinstance(value, v.Member) and value.name in _VARIABLES:
+        yield value.owner
+    elif isinstance(value, v.Obj) and value.api.endswith(".operator"):
+        for one in value.args.values():
+            yield from _weights_among(one)
+
+
+_VARIABLES = frozenset({"trainable_variables", "trainable_weights", "variables", "weights"})
 
 
 def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
