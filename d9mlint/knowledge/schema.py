@@ -116,6 +116,7 @@ Role = Literal[
     "goes-on",
     "holds-states",
     "initializes",
+    "initializes-variables",
     "iterates",
     "keeps-arguments",
     "keeps-fields",

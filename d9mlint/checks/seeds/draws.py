@@ -11,6 +11,7 @@ from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
+from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.trials import trains_on
 from d9mlint.checks.seeds.unread_models import (
     Class,
@@ -41,6 +42,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
+from d9mlint.interp.graphs import GENERATOR
 from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
@@ -180,7 +182,7 @@ _PER_PROCESS = ", with a different seed in each unless all have to draw the same
 _IN_GRAPH = "where this graph is the default one, before its operations are made"
 
 
-class Seeds(Rule):
+class Seeds(GraphVariables, Rule):
     """DET101-DET104, DET107, DET108 and others of generators: collects draws and seeds; decides at the end of the
     entry point, when it is known what the program does."""
 
@@ -543,6 +545,8 @@ class Seeds(Rule):
             self.initial.setdefault(
                 (rng, self.run.here(node)), lambda: Initial(self._here(event), head, made)
             )
+            if rng == GENERATOR:
+                self.note_initial(self.run.here(node))
         for one in entry.draws:
             generator = self.run.kb.generators.get(one)
             if generator is not None and generator.seeded_from == rng:
@@ -1032,9 +1036,10 @@ class Seeds(Rule):
             head = min(left, key=lambda one: one.place.order, default=None)
         return weak, head
 
-    def _replaced(self, rng: str) -> set[Site]:
+    def _replaced(self, rng: str) -> frozenset[Site]:
         """The places of initial weights over which others had been loaded before they were used."""
-        lost = set(self._lost())
+        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        lost = self._lost() | self.restored_values()
         loaded = set(self.loaded or ())
         if not loaded or rng not in _OF_WEIGHTS:
             return lost
@@ -1044,11 +1049,10 @@ class Seeds(Rule):
             if left is None:
                 return lost
             loaded -= left
-        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
         if all(site in loaded for site, one in initial.items() if one.made):
             # What is written into parameters before others are loaded is lost too.
             loaded |= {x for x, one in initial.items() if one.first.place.order < self.load_order}
-        return loaded | lost
+        return lost | loaded
 
     def _predicted(self, rng: str) -> First | None:
         """In a program that only evaluates with weights that it loads, the first draw on which predictions depend."""
@@ -1081,7 +1085,7 @@ class Seeds(Rule):
     def _first(self, rng: str, kind: Kind) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read."""
         first = self.first.get((rng, kind))
-        lost = self._lost() if first is not None else frozenset()
+        lost = self._lost() | self.restored_values() if first is not None else frozenset()
         if first is None or first.place.site not in lost:
             return first
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
