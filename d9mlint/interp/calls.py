@@ -1041,6 +1041,7 @@ def _call_external(
     entries = interp.kb.rng(api)
     package = name.partition(".")[0]
     unseeded = rng.apply(interp, entries, args, node, package=package) if entries else False
+    rng.use_given(interp, api, args, node)
     if not entries:
         rng.may_seed(interp, api, args, node, method=False)
     if runners:
@@ -1612,6 +1613,7 @@ def _call_member(
         experiments.start(interp, owner, started, args, entries, node)
     draws = bool(entries) and started is None
     unseeded = draws and rng.apply(interp, entries, args, node, package=_package(interp, owner), owner=owner)
+    rng.use_given(interp, method.api, args, node)
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
     experiments.configure(interp, method.api, owner, args)

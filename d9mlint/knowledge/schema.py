@@ -503,8 +503,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clock). ``at`` says when: ``call`` (the call itself draws), ``construct`` (the constructor draws, as weights
     do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do; when it is
     called alone if it is not ``iterated``).
-    ``at_first_use``: what the call makes draws its seed when it is used for the first time: one that is a default
-    argument is drawn where the default is used.
+    ``at_first_use``: what the call makes draws where it is given to a call of a library too, as an initializer is.
     ``unless``: arguments which, when given, make it draw from them instead of the global RNG; ``when``:
     conditions under which it draws at all. ``quiet_parts``: what an object made of nothing but these parts (its
     first argument) draws decides nothing. ``seed_attribute``: the seed is this attribute of that argument, as of a
