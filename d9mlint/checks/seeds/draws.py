@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.drawing import LIBRARY_SEED
+from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
 from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.trials import trains_on
@@ -646,15 +646,20 @@ class Seeds(GraphVariables, Rule):
         title = generator.title
         seed = f" and without a {title} seed" if reached else f", and nothing in the project seeds {title}"
         unless, or_else = _without_option(level, generator.seed)
+        if runs_again(self.run):
+            help = f"{or_else}: with a constant for `{argument}=` each call draws the same numbers"
+            remedy = () if level.option else ("rng", rng)
+        else:
+            help, remedy = f"pass `{argument}=0`, or {or_else}", (argument, "0")
         self.report(
             "DET109",
             node,
             f"`{api}` without `{argument}=`{seed}{unless}: the result differs between runs{when}",
-            f"pass `{argument}=0`, or {or_else}",
+            help,
             subject=api,
             severity=Severity.WARNING if level.option or aside or not reached else None,
             confidence=Confidence.LOW if entry.confidence == "low" else None,
-            remedy=(argument, "0"),
+            remedy=remedy,
             unless="" if reached else MAY_SEED + rng,
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.fix.builders import changes
-from d9mlint.fix.builders.arguments import wished
+from d9mlint.fix.builders.arguments import GENERATOR, torch_generator, wished
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.start import Start
@@ -32,7 +32,7 @@ def _rng(finding: Finding) -> str:
     return finding.remedy[1] if finding.code in _NAMING and finding.remedy[:1] == ("rng",) else ""
 
 
-_NAMING = frozenset({"DET107", "DET701"})
+_NAMING = frozenset({"DET107", "DET109", "DET701"})
 """Rules whose remedy may be a seed of the generator that it names."""
 
 
@@ -374,12 +374,20 @@ def sampling_params(context: Context, finding: Finding) -> Fix | None:
     return made(f"pass `{passed[1]}={passed[2]}`", edits)
 
 
+def seeded_split(context: Context, finding: Finding) -> Fix | None:
+    """DET109: a seed or generator for what splits or samples, or a seed at the start where it does so again and again."""
+    if _rng(finding):
+        return seed_block(context, finding)
+    return torch_generator(context, finding) if finding.subject == GENERATOR else wished(context, finding)
+
+
 _PASSED = re.compile(r"pass `(\w+)=(\d+)`")
 """An argument and its value that the text of a remedy names first."""
 
 BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     **dict.fromkeys(MISSING, seed_block),
     "DET107": fixed_seed,
+    "DET109": seeded_split,
     "DET111": seeded_environment,
     "DET112": remove_call,
     "DET701": sampling_params,
