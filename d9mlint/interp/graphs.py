@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.state import SEEDED, UNSEEDED, Rng
+from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -76,6 +76,15 @@ def _enter_first(interp: Interp, node: Any) -> Callable[[], None]:
         interp.state.rng.update({FIRST_GRAPH: inner, GENERATOR: outer})
 
     return leave
+
+
+def of_estimator(interp: Interp, configured: Site | None, build: Callable[[], object]) -> None:
+    """Let an estimator build its graph, for which its configuration has no seed; ``configured`` is where that is made, or
+    the estimator that has none."""
+    outer = interp.state.level(GENERATOR)
+    interp.state.rng[GENERATOR] = _new(outer)._replace(graph=configured, estimator=True)
+    build()
+    interp.state.rng[GENERATOR] = outer
 
 
 def built(interp: Interp) -> bool:

@@ -110,6 +110,7 @@ Role = Literal[
     "gives-pair",
     "gives-something",
     "graph-gradient",
+    "graph-seed",
     "has-parts",
     "hides-ops",
     "holds",

@@ -73,6 +73,8 @@ ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
 IN_GRAPH = "in graph"
 """Stands there where the seed has to be set in the body of the context that is the last step of the flow."""
+IN_CONFIG = "in configuration"
+"""Stands there where that is the configuration of an estimator, or one without, which is to be given the seed."""
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
 MOST_KEPT = 4 * MOST_DRAWS
@@ -129,7 +131,8 @@ class First(NamedTuple):
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
-    process, whether only some ranks have been seeded, and the context that makes the graph the default one."""
+    process, whether only some ranks have been seeded, the context that makes the graph the default one, and
+    whether an estimator builds it."""
 
     place: Where
     text: str
@@ -142,6 +145,7 @@ class First(NamedTuple):
     spawned: str = ""
     some_ranks: bool = False
     graph: Site | None = None
+    estimator: bool = False
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -178,6 +182,7 @@ class Initial(NamedTuple):
     made: bool
 
 
+_SEEDED_CONFIG = "tf.estimator.RunConfig(tf_random_seed=seed)"
 _PER_PROCESS = ", with a different seed in each unless all have to draw the same numbers"
 _IN_GRAPH = "where this graph is the default one, before its operations are made"
 
@@ -598,6 +603,7 @@ class Seeds(GraphVariables, Rule):
             self._process(),
             level.some_ranks,
             level.graph,
+            level.estimator,
         )
 
     def _process(self) -> str:
@@ -1149,7 +1155,20 @@ class Seeds(GraphVariables, Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own, targets, unknown, new_graph, spawned, some_ranks, graph = found
+        (
+            place,
+            api,
+            in_worker,
+            elsewhere,
+            own,
+            targets,
+            unknown,
+            new_graph,
+            spawned,
+            some_ranks,
+            graph,
+            estimator,
+        ) = found
         if own and place.site in asked:
             return False
         remedy: tuple[str, ...] = ()
@@ -1226,9 +1245,14 @@ class Seeds(GraphVariables, Rule):
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
         if remedy == ("graph",) and graph is not None:
-            # The seed goes to the start of its body.
-            step = Step(graph.path, graph.start, graph.end, "the graph becomes the default one here")
-            place, remedy = place.with_flow((*place.flow, step)), (IN_GRAPH,)
+            # The seed goes to the start of its body, or into the configuration of the estimator.
+            what = (
+                "the estimator is configured here" if estimator else "the graph becomes the default one here"
+            )
+            step = Step(graph.path, graph.start, graph.end, what)
+            place, remedy = place.with_flow((*place.flow, step)), (IN_CONFIG if estimator else IN_GRAPH,)
+            if estimator:
+                help = f"pass `config={_SEEDED_CONFIG}` to the estimator: it sets the seed of each graph that it builds"
         assigned = self.assigned.get(rng)
         if assigned is not None:
             message, help, remedy = f"{message}: {assigned.reason}", f"write `{assigned.call}`", (ASSIGNED,)

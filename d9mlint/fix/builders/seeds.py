@@ -14,6 +14,8 @@ from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.start import Start
 
 MISSING = frozenset({"DET101", "DET102", "DET103", "DET104", "DET108", "DET113"})
+_IN_CONFIG = "in configuration"
+"""The remedy where the last step of the flow is what an estimator takes its seed from, or an estimator without that."""
 _IN_GRAPH = "in graph"
 """The remedy where the seed is for the graph that the last step of the flow makes the default one."""
 _KNOWN = frozenset({"torch", "torch_cuda", "numpy", "python", "tensorflow", "keras"})
@@ -47,6 +49,8 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
         return wished(context, finding)
     if finding.remedy == (_IN_GRAPH,):
         return _seed_in_graph(context, finding)
+    if finding.remedy == (_IN_CONFIG,):
+        return _seed_in_configuration(context, finding)
     entry = context.entry(finding)
     code = context.code(entry)
     if code is None or not _rng(finding) or context.entry_offset(finding) is None:
@@ -88,6 +92,21 @@ def _seed_in_graph(context: Context, finding: Finding) -> Fix | None:
         call = f"{start.name('tensorflow')}.random.set_seed"
     start.add(f"{call}(0)")
     return made("seed the graph", start.edits(), path=last.path)
+
+
+def _seed_in_configuration(context: Context, finding: Finding) -> Fix | None:
+    """Give an estimator of TensorFlow a configuration with a seed, or the configuration that it has one."""
+    last = finding.flow[-1]
+    code = context.code(last.path)
+    call = code.call(last.start, last.end) if code is not None else None
+    if code is None or call is None or not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr == "RunConfig":
+        return made(
+            "seed the estimator", changes.set_argument(code, call, "tf_random_seed", "0", 1), path=last.path
+        )
+    value = f"{ast.unparse(call.func.value)}.RunConfig(tf_random_seed=0)"
+    return made("seed the estimator", changes.set_argument(code, call, "config", value, 2), path=last.path)
 
 
 def _imported(code: Code) -> set[str]:
