@@ -299,7 +299,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
     absent); ``truthy``; ``is_a``: a literal of this Python type (or one of a list); ``greater``: a number it
     must exceed; ``same_as``: another argument, which it is seen to be, or to be equal to; ``alike``: of the elements of a
-    sequence, whether all are seen to be so; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
+    sequence, whether all are seen to be so; ``less_than`` / ``greater_than``: another argument, component by component,
+    one is enough;
     ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``combines``: a number, which is seen to be at least that of the ways in which one element each
