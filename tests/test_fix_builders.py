@@ -979,3 +979,31 @@ def test_an_import_above_a_star_import_gets_a_name_that_this_leaves(project: Pro
     fixed = _fixed(root, {"select": ["DET102"]})
     got = fixed.changes[(root / "main.py").resolve().as_posix()].decode()
     assert "import numpy as _np\n" in got and "_np.random.seed(0)\n" in got
+
+
+@pytest.mark.parametrize(
+    ("body", "seeded"),
+    [
+        ("print(train_test_split(x))\n", False),
+        ("for _ in range(5):\n    print(train_test_split(x))\n", True),
+        (
+            "def parts():\n    while True:\n        yield train_test_split(x)\n\n\nprint(next(parts()))\n",
+            True,
+        ),
+        (
+            "class Parts:\n    def __getitem__(self, i):\n        return part(i)\n\n\n"
+            "def part(i):\n    return train_test_split(x)[i]\n\n\nprint(Parts()[1])\n",
+            True,
+        ),
+    ],
+    ids=["once", "in a loop", "in a generator", "for each item"],
+)
+def test_no_constant_is_given_to_a_call_that_runs_again_and_again(
+    project: Project, body: str, seeded: bool
+) -> None:
+    head = "import numpy as np\nfrom sklearn.model_selection import train_test_split\n"
+    root = project({"split.py": f"{head}\nx = np.arange(9)\n{body}"})
+    fixed = _fixed(root, {"select": ["DET109"]})
+    (got,) = fixed.changes.values()
+    assert ("np.random.seed(0)" in got.decode(), "random_state=0" in got.decode()) == (seeded, not seeded)
+    assert not fixed.result.items

@@ -1058,6 +1058,7 @@ def _call_external(
     entries = interp.kb.rng(api)
     package = name.partition(".")[0]
     unseeded = rng.apply(interp, entries, args, node, package=package) if entries else False
+    rng.use_given(interp, api, args, node)
     if not entries:
         rng.may_seed(interp, api, args, node, method=False)
     if runners:
@@ -1629,6 +1630,7 @@ def _call_member(
         experiments.start(interp, owner, started, args, entries, node)
     draws = bool(entries) and started is None
     unseeded = draws and rng.apply(interp, entries, args, node, package=_package(interp, owner), owner=owner)
+    rng.use_given(interp, method.api, args, node)
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
     experiments.configure(interp, method.api, owner, args)
@@ -2114,9 +2116,9 @@ def enter(
                 for entry in switched:
                     rng.switch(interp, entry, one.args, node)
                 restores.append(lambda modes=modes: interp.state.modes.restore(modes))  # type: ignore[misc]
-            left = graphs.entered(interp, one)
+            left = graphs.entered(interp, one, node)
             if left is not None:
-                after.append(left)
+                restores.append(left)
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = interp.state.rng.save()
                 restores.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]

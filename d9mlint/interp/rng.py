@@ -70,6 +70,21 @@ def apply(
     return unseeded
 
 
+def use_given(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+    """A call of a library is given something that draws then, as an initializer is by a layer."""
+    if api.partition(".")[0] in _KEEPING:
+        return
+    for value in (*args.kw.values(), *args.pos):
+        if value.__class__ is v.Obj:
+            entries = tuple(one for one in interp.kb.rng(value.api) if one.at_first_use)
+            if entries:
+                apply(interp, entries, value.args, node, at="use", package=value.package)
+
+
+_KEEPING = frozenset({*sys.stdlib_module_names, "builtins"})
+"""Libraries that do no more than keep what they are given."""
+
+
 def valid(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> list[RngEntry]:
     """Those of some entries that hold for what is imported from a package, in the release that is installed."""
     found = _of_package(interp, entries, package)
@@ -249,7 +264,7 @@ def use_default(interp: Interp, drawn: list[Draw]) -> None:
     for one in drawn:
         with interp.in_file(one.file):
             now = interp.state.level(one.rng)
-            if one.level.level != UNSEEDED or (one.entry.at_first_use and now.level != UNSEEDED):
+            if one.level.level != UNSEEDED:
                 continue
             interp.listeners.tell(DrawEvent(one.rng, one.level, one.entry, one.node))
             if now.level == SEEDED and now.site is not None:
