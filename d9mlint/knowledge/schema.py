@@ -102,6 +102,7 @@ Role = Literal[
     "free-memory",
     "freezes-weights",
     "given-by-launcher",
+    "goes-first",
     "gives-duplicates",
     "gives-generator",
     "gives-loaded",
