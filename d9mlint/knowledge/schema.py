@@ -525,7 +525,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``assigned`` is true when the names are attributes that are assigned the seed.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
-    a pattern among ``apis`` matches and that are something else.
+    a pattern among ``apis`` matches and that are something else. ``bodies`` are names of checkpoints, which may end in
+    ``*``, that have none of the layers which a call draws for what its first argument names.
     """
 
     id: str
@@ -557,6 +558,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only_env: dict[str, list[str]] = {}
     unless_inside: list[str] = []
     not_apis: list[str] = []
+    bodies: list[str] = []
     package: str = ""
     in_place: bool = False
     assigned: bool = False
