@@ -1187,3 +1187,19 @@ def test_states_of_the_gpu_are_named_where_the_device_is_not_known(
     )
     (found,) = findings(tmp_path, text, "DET601")
     assert ("the torch and CUDA RNG states" in found.message) is said
+
+
+@pytest.mark.parametrize(
+    ("rounds", "expected"),
+    [("while True", "give each worker its own queue"), ("for _ in range(25)", "put the number of the item")],
+)
+def test_a_stream_without_an_end_is_not_to_be_sorted(tmp_path: Path, rounds: str, expected: str) -> None:
+    text = (
+        "from multiprocessing import Process, Queue\n\nimport numpy as np\n\n\ndef work(queue, seed):\n"
+        f"    rng = np.random.default_rng(seed)\n    {rounds}:\n        queue.put(rng.random(4))\n\n\n"
+        "if __name__ == '__main__':\n    queue = Queue(10)\n    for seed in range(4):\n"
+        "        Process(target=work, args=(queue, seed), daemon=True).start()\n    total = 0.0\n"
+        "    for step in range(100):\n        total = total * 0.5 + queue.get().sum()\n    print(total)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET211")
+    assert found.help.startswith(expected)

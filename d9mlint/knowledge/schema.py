@@ -743,7 +743,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     present figure, which ``figure`` begins or ends; a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
-    remedy, ``help_now`` that where the program takes what is there at the moment; ``sortable`` allows the fix
+    remedy, ``help_now`` that where the program takes what is there at the moment, ``help_endless`` that where the workers
+    never end; ``sortable`` allows the fix
     ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two listings, and ``turns`` where the rounds of
     the loop around the call deal with whatever is ready first; ``taken`` is that for what several workers have put
     into a queue, and ``identifier`` a value that differs between runs, so
@@ -776,6 +777,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     what: str = ""
     help: str = ""
     help_now: str = ""
+    help_endless: str = ""
     sortable: bool = False
     key: str = ""
     library: str = ""
