@@ -1062,6 +1062,9 @@ class Interp:
             return
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
+        if has_raised(self):
+            _fail(self)
+            return
 
         # What the branches leave, None where one does not come back.
         left: list[dict[str, v.Value] | None] = [None, None]

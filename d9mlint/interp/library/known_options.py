@@ -8,11 +8,9 @@ from d9mlint.interp import values as v
 from d9mlint.interp.library.options import OPEN, PARSER, holds_option
 from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes, parents, statements, variables
+from d9mlint.ir.traversal import called_name, nodes, parents, variables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from d9mlint.interp.interpreter import Interp
 
 _OWN = frozenset(
@@ -29,8 +27,10 @@ _OWN = frozenset(
 )
 """Methods of a parser that hand it to nothing else."""
 _GROUPS = frozenset({"add_argument_group", "add_mutually_exclusive_group"})
-_BY_TEXT = frozenset({"setattr", "__dict__", "vars", "exec", "Namespace"})
-"""Names by which a program gives a namespace attributes whose names are not written, or makes one itself."""
+_BY_TEXT = frozenset({"setattr", "__setattr__", "exec"})
+"""Functions that may give an object an attribute whose name is not written."""
+_CONTENT = "__dict__"
+_CHANGING = frozenset({"update", "setdefault"})
 _COMPUTED = (m.Call, m.Keyword, m.BinOp, m.Unary, m.Subscript, m.Attr, m.Seq, m.FString)
 """Expressions whose parts are all evaluated."""
 
@@ -58,12 +58,15 @@ def is_no_option(interp: Interp, space: v.Obj, name: str, node: Any) -> bool:
 def _is_evaluated(interp: Interp, node: Any) -> bool:
     """Whether an expression is surely evaluated where the running statement is."""
     function, stmt = running(interp), interp.statement
-    if function is None or not isinstance(stmt, (m.ExprStmt, m.Assign, m.Return)):
+    if function is None or not isinstance(stmt, (m.ExprStmt, m.Assign, m.Return, m.If)):
         return False
     above = parents(function)
     parent = above.get(id(node))
-    while isinstance(parent, _COMPUTED):
-        parent = above.get(id(parent))
+    while isinstance(parent, (*_COMPUTED, m.BoolOp, m.Compare)):
+        if isinstance(parent, (m.BoolOp, m.Compare)) and parent.left is not node:
+            # What stands behind the first part need not be evaluated.
+            return False
+        node, parent = parent, above.get(id(parent))
     return parent is stmt
 
 
@@ -108,24 +111,40 @@ def _keeps(function: m.Function, name: str) -> bool:
 
 def _may_set(facts: m.FileFacts, name: str) -> bool:
     """Whether code of a file may give something an attribute of this name."""
-    if not _BY_TEXT.isdisjoint(facts.words):
-        return True
-    return name in facts.words and any(map(name.__eq__, _named(facts)))
+    words = facts.words
+    if _BY_TEXT.isdisjoint(words) and name not in words and not {_CONTENT, "vars"}.intersection(words):
+        return False
+    return any(_sets(node, name) for function in facts.functions for node in nodes(function.body))
 
 
-def _named(facts: m.FileFacts) -> Iterator[str]:
-    """The attributes that a file assigns to, and its texts."""
-    for function in facts.functions:
-        for stmt in statements(function.body):
-            if isinstance(stmt, (m.Assign, m.AnnAssign, m.AugAssign, m.For)):
-                for one in stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]:
-                    for part in nodes([one]):
-                        if isinstance(part, m.Attr):
-                            yield part.name.rpartition(".")[2]
-                        elif isinstance(part, m.Name) and "." in part.id:
-                            yield part.id.rpartition(".")[2]
-        yield from (
-            one.value
-            for one in nodes(function.body)
-            if isinstance(one, m.Const) and isinstance(one.value, str)
-        )
+def _sets(node: Any, name: str) -> bool:
+    """Whether a node may give something this attribute: by its name, by a text, or by one that is not written."""
+    if isinstance(node, m.Const):
+        return bool(node.value == name)
+    if isinstance(node, (m.Assign, m.AnnAssign, m.AugAssign, m.For)):
+        targets = nodes(list(node.targets) if isinstance(node, m.Assign) else [node.target])
+        return any(_last(one) == name or _is_content_item(one) for one in targets)
+    if not isinstance(node, m.Call):
+        return False
+    if called_name(node) in _BY_TEXT:
+        return not any(isinstance(one, m.Const) for one in node.args[:2])
+    return called_name(node) in _CHANGING and _is_content(node.func)
+
+
+def _last(node: Any) -> str:
+    """The last attribute that an expression names, if any."""
+    text = node.id if isinstance(node, m.Name) else f".{node.name}" if isinstance(node, m.Attr) else ""
+    return str(text.rpartition(".")[2]) if "." in text else ""
+
+
+def _is_content_item(node: Any) -> bool:
+    return isinstance(node, m.Subscript) and _is_content(node.value)
+
+
+def _is_content(node: m.Expr) -> bool:
+    """Whether an expression gives the attributes of something, or a method of these: ``x.__dict__``, ``vars(x).update``."""
+    if isinstance(node, m.Call):
+        return called_name(node) == "vars"
+    if isinstance(node, m.Attr):
+        return _CONTENT in node.name.split(".") or _is_content(node.value)
+    return isinstance(node, m.Name) and _CONTENT in node.id.split(".")
