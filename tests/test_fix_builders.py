@@ -721,6 +721,20 @@ IMPORTS = [
         "#!/usr/bin/env python\n'Doc.'\nfrom __future__ import annotations\nimport random\n\nfrom torch import nn\n"
         "import torch\nimport numpy as np\n",
     ),
+    # What has to be imported, or called, before other packages stays in front of them.
+    (
+        "from comet_ml import Experiment\n",
+        "from comet_ml import Experiment\nimport random\n\nimport numpy as np\nimport torch\n",
+    ),
+    (
+        "'Doc.'\nimport sys\nfrom gevent import monkey\nmonkey.patch_all()\nimport numpy as np\n",
+        "'Doc.'\nimport sys\nfrom gevent import monkey\nmonkey.patch_all()\nimport random\n\nimport numpy as np\n"
+        "import torch\n",
+    ),
+    (
+        "import json\n\nimport isaacgym\nimport numpy as np\n",
+        "import json\n\nimport isaacgym\nimport random\n\nimport numpy as np\nimport torch\n",
+    ),
 ]
 
 

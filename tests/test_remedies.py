@@ -1211,3 +1211,19 @@ def test_an_iterator_whose_dataset_draws_is_not_saved(
     assert found.help is not None and "iterate the dataset through an iterator" in found.help
     assert ("draw from a `tf.random.Generator`" in found.help) is outside
     assert ("`stateless_random_*` ops" in found.help) is in_dataset
+
+
+@pytest.mark.parametrize(
+    ("rounds", "expected"),
+    [("while True", "give each worker its own queue"), ("for _ in range(25)", "put the number of the item")],
+)
+def test_a_stream_without_an_end_is_not_to_be_sorted(tmp_path: Path, rounds: str, expected: str) -> None:
+    text = (
+        "from multiprocessing import Process, Queue\n\nimport numpy as np\n\n\ndef work(queue, seed):\n"
+        f"    rng = np.random.default_rng(seed)\n    {rounds}:\n        queue.put(rng.random(4))\n\n\n"
+        "if __name__ == '__main__':\n    queue = Queue(10)\n    for seed in range(4):\n"
+        "        Process(target=work, args=(queue, seed), daemon=True).start()\n    total = 0.0\n"
+        "    for step in range(100):\n        total = total * 0.5 + queue.get().sum()\n    print(total)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET211")
+    assert found.help.startswith(expected)

@@ -772,6 +772,13 @@ def accelerators(interp: RunView) -> list[str]:
     return ["cuda", *others] if may_use_cuda(interp) else others
 
 
+def trained_on(interp: RunView) -> Literal["", "cpu", "other"]:
+    """What this run puts torch work on: "cpu" where it trains on the CPU and is not seen to use anything else."""
+    if accelerators(interp):
+        return "other"
+    return "cpu" if TORCH_TRAIN_CPU in interp.places else ""
+
+
 def _chosen_elsewhere(interp: RunView, args: v.Args) -> bool:
     """Whether a device's name is not in the code: a configuration that chooses it may choose a GPU."""
     name = args.get("type", 0)

@@ -35,11 +35,12 @@ from d9mlint.interp.data import (
 )
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
-from d9mlint.interp.failing import end_lost
+from d9mlint.interp.failing import end_lost, has_raised
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.given_instead import unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import own_paths
+from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
 from d9mlint.interp.methods import bind_method, is_decorated
@@ -93,8 +94,11 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             part = named(value, name)
             if part is not None:
                 return part
-        if name == "__dict__" and value.type == NAMESPACE:
-            return v.Mapping(value.attrs)
+        if value.type == NAMESPACE:
+            if name == "__dict__":
+                return v.Mapping(value.attrs)
+            if is_no_option(interp, value, name, node):
+                end_lost(interp)
         if value.type == TENSOR:
             return _tensor_attribute(interp, value, name)
         if is_entropy(value) and (
@@ -309,6 +313,8 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     args = v.Args(pos, kw, star, dstar)
     if isinstance(func, v.Func) and func.fn.name == "__init__" and not _takes(func, args):
         func = _library_base(interp, node) or func
+    if has_raised(interp):
+        return v.UNKNOWN
     interp.lost = False
     result = interp.call(func, args, node)
     if interp.lost and isinstance(func, (v.Func, v.Cls)):

@@ -10,6 +10,7 @@ import msgspec
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
+from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
@@ -195,6 +196,8 @@ def _always(probability: v.Value | None) -> bool:
 def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     """An RNG is drawn from here; True when it is surely unseeded."""
     if entry.kind == "draw" and delays_only(interp, node):
+        return False
+    if ASKED_FOR_FORM in interp.contexts:
         return False
     interp.listeners.tell(AnyDrawEvent(rng, entry, node))
     if rng in ("own", "entropy"):

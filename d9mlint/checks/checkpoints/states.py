@@ -98,13 +98,16 @@ def _taken_apart(run: RunView, node: Any) -> bool:
 
 def shuffled_with(loader: v.Value) -> v.Obj | None:
     """The generator that a loader of PyTorch, or its sampler, was given to shuffle with."""
-    if not isinstance(loader, v.Obj) or loader.type != LOADER:
-        return None
-    sampler = loader.args.get("sampler", 3)
+    return shuffles_with(loader.args) if isinstance(loader, v.Obj) and loader.type == LOADER else None
+
+
+def shuffles_with(args: v.Args) -> v.Obj | None:
+    """The same for the arguments with which a loader is made."""
+    sampler = args.get("sampler", 3)
     if isinstance(sampler, v.Obj):
         given = sampler.args.kw.get("generator")
-    elif sampler is None and v.truth(loader.args.get("shuffle", 2) or v.FALSE) is True:
-        given = loader.args.get("generator", 12)
+    elif sampler is None and v.truth(args.get("shuffle", 2) or v.FALSE) is True:
+        given = args.get("generator", 12)
     else:
         given = None
     return given if isinstance(given, v.Obj) and made_at(given) is not None else None

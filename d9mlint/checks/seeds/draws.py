@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -1366,15 +1367,22 @@ _VARIABLES = frozenset({"trainable_variables", "trainable_weights", "variables",
 
 def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
     """Whether a checkpoint may hold the layers that an entry draws: nothing in the call says that they are new, or it is
-    in a folder, where a program may have put it."""
+    in a folder, where a program may have put it. One that is known to have no such layers does not."""
     if not entry.apis[0].endswith(".from_pretrained") or not isinstance(node, m.Call):
         return False
-    if not any(one.name in _NEW_LAYERS for one in node.keywords):
-        return True
     named = node.args[0] if node.args and not isinstance(node.args[0], m.Star) else None
     given = run.eval(named) if isinstance(named, (m.Name, m.Const)) else v.UNKNOWN
     text = given.value if isinstance(given, v.Lit) else None
+    if isinstance(text, str) and _is_body(text, entry):
+        return False
+    if not any(one.name in _NEW_LAYERS for one in node.keywords):
+        return True
     return named is not None and (not isinstance(text, str) or text.startswith((".", "/", "~")))
+
+
+def _is_body(name: str, entry: RngEntry) -> bool:
+    """Whether a checkpoint of this name has none of the layers of an entry."""
+    return any(fnmatchcase(name, pattern) for pattern in entry.bodies)
 
 
 _NEW_LAYERS = frozenset({"num_labels", "id2label", "label2id", "config", "ignore_mismatched_sizes"})
