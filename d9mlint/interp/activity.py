@@ -33,7 +33,7 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
-from d9mlint.interp.usage import flatten
+from d9mlint.interp.usage import flatten, handed_over
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -261,7 +261,7 @@ class Activity:
             return
         if found is None and isinstance(call.owner, v.Obj) and can_train(self._interp, call.owner.args, name):
             # An object of which only what it was given is known: a trainer that a configuration names.
-            _trains_torch(self._interp, call.node, name, tensors.device(call.owner.args.values()))
+            _trains_torch(self._interp, call.node, name, tensors.device(handed_over(call.owner.args)))
             _note_devices(self._interp, call.owner.args.kw.get("device"), call.node)
             return
         if found is not None or name in ("train", "run", "tune", "search"):
@@ -821,7 +821,7 @@ def _uses_cuda(api: str) -> bool:
 
 def _any_call(interp: Interp, call: CallEvent) -> None:
     api, given = call.api, call.args.kw
-    if hands_over_training(interp, call.args) and runner(interp, call.owner) is None:
+    if hands_over_training(interp, api, call.args) and runner(interp, call.owner) is None:
         note(interp, TRAIN, call.node, api)
         note(interp, TORCH_TRAIN, call.node, api)
         note(interp, TORCH_TRAIN_CUDA, call.node, api)
