@@ -24,7 +24,7 @@ from d9mlint.checks.checkpoints.weights import (
     weights_in,
 )
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import may_be_given_cuda, may_use_cuda, trains
+from d9mlint.interp.activity import fits_alone, may_be_given_cuda, may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.context import NO_GRADIENT
@@ -303,6 +303,8 @@ class Checkpoints(Rule):
         """The program trains."""
         if call.api.endswith(".step") and not (isinstance(call.owner, v.Obj) and optimizes(call.owner)):
             # Of a scheduler, or of the environment of an agent.
+            return
+        if call.api.endswith(".fit") and fits_alone(self.run, call.owner):
             return
         self.trained = Moment(self.run.steps)
         for loop in self.run.loops:
