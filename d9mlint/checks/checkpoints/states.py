@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.own_states import carried as own_state
+from d9mlint.checks.checkpoints.own_states import named_elsewhere
+from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.weights import (
@@ -110,6 +113,32 @@ def shuffled_with(loader: v.Value) -> v.Obj | None:
     return given if isinstance(given, v.Obj) and made_at(given) is not None else None
 
 
+class Passed(NamedTuple):
+    """An object of the program that a loop goes through: its class and the place of that, and the attributes that are its
+    state."""
+
+    name: str
+    place: tuple[str, int, int]
+    attributes: tuple[str, ...]
+
+
+def passed_over(value: v.Value) -> list[v.Inst]:
+    """The objects of the program that give what a loop goes through: it, or what a loader takes its batches in the order
+    of."""
+    if isinstance(value, v.Inst):
+        return [value]
+    if not isinstance(value, v.Obj) or value.type != LOADER:
+        return []
+    given = [value.args.get("sampler", 3), value.args.get("batch_sampler", 4)]
+    return [
+        one
+        for several in given
+        if several is not None
+        for one in v.alternatives(several)
+        if isinstance(one, v.Inst)
+    ]
+
+
 def is_scheduler(api: str) -> bool:
     """Whether a call makes a scheduler of PyTorch, or is one of its methods."""
     return api.startswith("torch.optim.lr_scheduler.")
@@ -149,6 +178,12 @@ class Checkpoints(Rule):
     """RNGs, and the loops in which they are drawn from."""
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
+    passed_over = remembered(set[tuple[Passed, str]])
+    """Objects of the program that loops go through, each with a state, and in which loops."""
+    shuffled_parts = remembered(set[tuple[str, int, str]])
+    """Attributes that methods of a class shuffle in place."""
+    whole = remembered(set[tuple[str, int]])
+    """Classes of objects that are saved whole."""
     carried = remembered(set[Site])
     """Where generators were made that are seeded in a loop, or whose state the program keeps."""
     scalers = remembered_table(Site, tuple[ModuleFile, str, frozenset[tuple[str, int]], str])
@@ -215,7 +250,9 @@ class Checkpoints(Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry, _ = event
+        rng, entry, node = event
+        if entry.in_place and isinstance(node, m.Call) and node.args:
+            self._shuffles(node.args[0])
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
             for loop in self.run.loops:
@@ -281,9 +318,36 @@ class Checkpoints(Rule):
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
 
+    def _shuffles(self, shuffled: m.Expr) -> None:
+        """A method shuffles something in place: it may be a part of its object."""
+        function = self.run.frame.func
+        one = function.receiver if function is not None else None
+        if function is None or not isinstance(one, v.Inst) or not function.fn.params:
+            return
+        name = own_part(shuffled, function.fn.params[0].name)
+        if not name:
+            value = self.run.eval(shuffled)
+            held = [
+                known
+                for known, part in one.attrs.items()
+                if part is value and isinstance(value, v.Items | v.Obj)
+            ]
+            name = held[0] if held else ""
+        if name:
+            self.shuffled_parts.add((one.cls.file.path, one.cls.cls.start, name))
+
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
         """A loader that was given a generator is gone through, in loops that began when there was that generator."""
+        for one in passed_over(event.value) if self.run.loops and self.run.entry is not None else ():
+            place = (one.cls.file.path, one.cls.cls.start, one.cls.cls.end)
+            names = tuple(name for path, start, name in self.shuffled_parts if (path, start) == place[:2])
+            found = own_state(self.run, one.cls, names)
+            if found:
+                known = Passed(one.cls.cls.name, place, found)
+                self.passed_over.update(
+                    (known, loop.key) for loop in self.run.loops if one.birth < loop.start
+                )
         own = shuffled_with(event.value)
         if own is None or self.run.contexts.innermost(NO_GRADIENT) is not None:
             return
@@ -364,6 +428,7 @@ class Checkpoints(Rule):
         sites, hidden = _owners(content)
         self.kept.update(sites)
         self.hidden.update(hidden)
+        self.whole.update(_classes(content))
         written = _written(call.node)
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
@@ -579,6 +644,11 @@ class Checkpoints(Rule):
             if not open_world and not generators <= self.carried:
                 others = [*others, "generator"]
                 lacks.append("the state of the loader's generator")
+            for known in [] if open_world else self._own_states(place, loops):
+                others = [*others, known.name]
+                lacks.append(
+                    f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
+                )
             if lacks:
                 reported.add((place.site.path, place.scope))
                 ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
@@ -615,6 +685,22 @@ class Checkpoints(Rule):
                     subject=place.subject,
                     remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
                 )
+
+    def _own_states(self, place: Where, loops: frozenset[str]) -> list[Passed]:
+        """What loops go through that train, whose states nothing saves or restores that is seen to."""
+        files = {place.site.path, *(one.site.path for one, _ in self.loads)}
+        by_path = self.run.modules.by_path
+        found = {one for one, loop in self.passed_over if loop in loops and loop in self.trains_in}
+        return [
+            one
+            for one in sorted(found)
+            if one.place[:2] not in self.whole
+            and not any(
+                named_elsewhere(self.run, by_path[path], one.place, one.attributes)
+                for path in sorted(files)
+                if path in by_path
+            )
+        ]
 
     def _is_key(self, value: v.Value) -> bool:
         return any(
@@ -794,6 +880,25 @@ def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], s
         sites |= more
         hidden |= unknown
     return sites, hidden
+
+
+def _classes(value: v.Value, depth: int = 0) -> set[tuple[str, int]]:
+    """The classes of the objects that are in a value, or whose states are."""
+    if isinstance(value, v.Obj):
+        value = value.attrs.get("@owner", value)
+    if isinstance(value, v.Inst):
+        return {(value.cls.file.path, value.cls.cls.start)}
+    if isinstance(value, v.Mapping):
+        held = list(value.items.values())
+    else:
+        held = (
+            value.elts
+            if isinstance(value, v.Items)
+            else list(value.values)
+            if isinstance(value, v.AnyOf)
+            else []
+        )
+    return set().union(*(_classes(one, depth + 1) for one in held)) if depth <= 4 else set()
 
 
 def _only_states(content: v.Mapping | v.Items) -> bool:
