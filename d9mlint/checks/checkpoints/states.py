@@ -46,9 +46,11 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.naming import kept_layer
 from d9mlint.interp.places import Moment, Where
+from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
 from d9mlint.ir.traversal import children, nodes
 from d9mlint.project.modules import ModuleFile
@@ -182,6 +184,10 @@ class Checkpoints(Rule):
     """Objects of the program that loops go through, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
     """Attributes that methods of a class shuffle in place."""
+    loaders = remembered_table(Site, frozenset[tuple[str, str]])
+    """Where loaders are made, the variables that hold them."""
+    shuffled_if = remembered(set[tuple[str, str]])
+    """Variables that hold a loader which shuffles with the generator of PyTorch, if an option is given."""
     whole = remembered(set[tuple[str, int]])
     """Classes of objects that are saved whole."""
     carried = remembered(set[Site])
@@ -336,6 +342,23 @@ class Checkpoints(Rule):
         if name:
             self.shuffled_parts.add((one.cls.file.path, one.cls.cls.start, name))
 
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made, in whose place there is another one by default, where an option asks for it."""
+        stmt = self.run.statement
+        if isinstance(stmt, m.Assign) and stmt.value is call.node:
+            here = self.run.here(call.node)
+            held = frozenset((here.path, name) for name in stored_names(stmt))
+            self.loaders[here] = held
+            entries = self.run.kb.rng(call.api) if self.run.state.aside else ()
+            if any("torch" in one.draws and draws_now(self.run.kb, call.args, one) for one in entries):
+                self.shuffled_if.update(held)
+
+    def _shuffled_instead(self, loader: v.Value) -> bool:
+        """Whether a variable holds another loader, which shuffles, where an option is given."""
+        site = made_at(loader) if isinstance(loader, v.Obj) else None
+        return site is not None and not (self.loaders.get(site) or frozenset()).isdisjoint(self.shuffled_if)
+
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
         """A loader that was given a generator is gone through, in loops that began when there was that generator."""
@@ -348,6 +371,10 @@ class Checkpoints(Rule):
                 self.passed_over.update(
                     (known, loop.key) for loop in self.run.loops if one.birth < loop.start
                 )
+        if self.shuffled_if and self._shuffled_instead(event.value):
+            self.uses["torch"] = True
+            for loop in self.run.loops:
+                self.drawn_in["torch", loop.key] = True
         own = shuffled_with(event.value)
         if own is None or self.run.contexts.innermost(NO_GRADIENT) is not None:
             return
