@@ -22,25 +22,72 @@ _MADE = "__init__"
 def carried(run: RunView, cls: v.Cls, shuffled: Iterable[str]) -> tuple[str, ...]:
     """The attributes of an object that are a state of it, of which ``shuffled`` are known to be shuffled in place. What
     other methods of its class set, or what its constructor can be given to begin with, the program can set."""
-    passes = list(_called(cls, PASSES))
+    passes = _passes(run, cls, PASSES)
     if not passes:
         return ()
-    for one in cls.mro():
-        run.whole(one.file)
     changed = {*shuffled, *(name for method in passes for name in _changed(method))}
     first = next((one for one in passes if one.fn.name == PASSES[0]), None)
     anew = set(_set_first(cls, first)) if first is not None else set()
-    others = [
-        held
-        for one in cls.mro()
-        for held in one.env.vars.values()
-        if isinstance(held, v.Func)
-        and held.fn.name != _MADE
-        and all(held.fn is not other.fn for other in passes)
-    ]
-    settable = {name for method in others for name in _changed(method)}
+    settable = {name for method in _others(cls, passes) for name in _changed(method)}
     settable.update(_begins_with(cls))
     return tuple(sorted((changed & _used(passes)) - anew - settable))
+
+
+def counted(run: RunView, cls: v.Cls, methods: Iterable[str]) -> tuple[str, ...]:
+    """The attributes of an object by which it says when to stop: methods change and test them, and count one of them.
+    What others than these methods do more with than set it to what it is at first is saved, or restored, by them."""
+    passes = _passes(run, cls, methods)
+    changed = {name for method in passes for name in _changed(method)}
+    tested = {name for method in passes for name in _tested(method)}
+    counts = {name for method in passes for name in _counted(method)}
+    if not counts & changed & tested:
+        return ()
+    handled = {name for method in _others(cls, passes) for name in _handled(method)}
+    return tuple(sorted((changed & tested) - handled)) if not counts & handled else ()
+
+
+def _passes(run: RunView, cls: v.Cls, names: Iterable[str]) -> list[v.Func]:
+    """Methods of a class, and those of its own that they call."""
+    passes = list(_called(cls, names))
+    for one in cls.mro() if passes else ():
+        run.whole(one.file)
+    return passes
+
+
+def _others(cls: v.Cls, passes: list[v.Func]) -> list[v.Func]:
+    """All other methods of a class, but for its constructor."""
+    held = [one for base in cls.mro() for one in base.env.vars.values() if isinstance(one, v.Func)]
+    return [one for one in held if one.fn.name != _MADE and all(one.fn is not other.fn for other in passes)]
+
+
+def _tested(method: v.Func) -> Iterator[str]:
+    """The attributes that decide which way a method goes, or that are compared."""
+    me = _me(method)
+    for one in nodes(method.fn.body):
+        parts = (
+            [one.test]
+            if isinstance(one, (m.If, m.IfExp, m.While))
+            else [one]
+            if isinstance(one, m.Compare)
+            else []
+        )
+        yield from filter(None, (own(part, me) for part in nodes(parts) if isinstance(part, m.Name)))
+
+
+def _counted(method: v.Func) -> Iterator[str]:
+    """The attributes that a method counts up or down."""
+    for stmt in statements(method.fn.body):
+        if isinstance(stmt, m.AugAssign) and isinstance(stmt.value, m.Const):
+            yield own(stmt.target, _me(method))
+
+
+def _handled(method: v.Func) -> Iterator[str]:
+    """The attributes that a method names for more than to set them to a value that is written there."""
+    me = _me(method)
+    for stmt in statements(method.fn.body):
+        fixed = isinstance(stmt, m.Assign) and isinstance(stmt.value, (m.Const, m.Unary))
+        bases = {id(_base(one)) for one in _targets(stmt)} if fixed else set()
+        yield from (own(one, me) for one in _parts(stmt) if isinstance(one, m.Name) and id(one) not in bases)
 
 
 def _called(cls: v.Cls, names: Iterable[str]) -> Iterator[v.Func]:

@@ -11,10 +11,12 @@ from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.own_states import carried as own_state
+from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
 from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
+from d9mlint.checks.checkpoints.stopping import stoppers
 from d9mlint.checks.checkpoints.weights import (
     File,
     Loaded,
@@ -36,6 +38,7 @@ from d9mlint.interp.events import (
     CallEvent,
     EndEvent,
     IterationEvent,
+    Loop,
     LoopEvent,
     ObjectAttributeEvent,
 )
@@ -116,8 +119,8 @@ def shuffled_with(loader: v.Value) -> v.Obj | None:
 
 
 class Passed(NamedTuple):
-    """An object of the program that a loop goes through: its class and the place of that, and the attributes that are its
-    state."""
+    """An object of the program that a loop goes through, or that ends it: its class and the place of that, and the
+    attributes that are its state."""
 
     name: str
     place: tuple[str, int, int]
@@ -181,7 +184,7 @@ class Checkpoints(Rule):
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
     passed_over = remembered(set[tuple[Passed, str]])
-    """Objects of the program that loops go through, each with a state, and in which loops."""
+    """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
     """Attributes that methods of a class shuffle in place."""
     loaders = remembered_table(Site, frozenset[tuple[str, str]])
@@ -405,6 +408,8 @@ class Checkpoints(Rule):
     def loop(self, event: LoopEvent) -> None:
         """A loop begins or ends."""
         loop, begins = event
+        if not begins and loop.key in self.trains_in and self.run.entry is not None:
+            self._stopped_by(loop)
         start = start_of(self.run, loop) if begins else None
         if begins and start is None and self.loaded:
             start = counter_of(self.run, loop)
@@ -412,6 +417,14 @@ class Checkpoints(Rule):
             self.resumed.setdefault(loop.key, lambda: start)
         if begins and self.loaded:
             self.began[loop.key] = Moment(self.run.steps)
+
+    def _stopped_by(self, loop: Loop) -> None:
+        """A loop that trains ends when objects of the program say so, which may count for that."""
+        for one, methods in stoppers(self.run, loop):
+            found = counted_by(self.run, one.cls, methods) if one.birth < loop.start else ()
+            if found:
+                place = (one.cls.file.path, one.cls.cls.start, one.cls.cls.end)
+                self.passed_over.add((Passed(one.cls.cls.name, place, found), loop.key))
 
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
@@ -714,7 +727,7 @@ class Checkpoints(Rule):
                 )
 
     def _own_states(self, place: Where, loops: frozenset[str]) -> list[Passed]:
-        """What loops go through that train, whose states nothing saves or restores that is seen to."""
+        """What loops that train go through or are ended by, whose states nothing saves or restores that is seen to."""
         files = {place.site.path, *(one.site.path for one, _ in self.loads)}
         by_path = self.run.modules.by_path
         found = {one for one, loop in self.passed_over if loop in loops and loop in self.trains_in}
