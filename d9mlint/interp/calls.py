@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import callers, graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, made_in_round, parts, rounds
+from d9mlint.interp.containers import (
+    BASE,
+    SEQUENTIAL,
+    container_of,
+    is_in_order,
+    made_in_round,
+    parts,
+    rounds,
+)
 from d9mlint.interp.context import (
     CPU_CONTEXT,
     DIFFERENTIATED,
@@ -2021,7 +2029,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         name = dotted.rpartition(".")[2]
         if interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
             return call_member(interp, v.Member(obj, name), args, node)
-    if obj.api == SEQUENTIAL and args.pos and not obj.args.star and parts(obj):
+    if obj.api == SEQUENTIAL and args.pos and is_in_order(obj) and parts(obj):
         value = args.pos[0]
         for group, repeated in rounds(obj):
             given = value
