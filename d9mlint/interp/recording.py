@@ -799,6 +799,7 @@ _ROLES = {
     "trains-parameters": "makes an optimizer of the parameters that it is given",
     "iterates": "gives an iterator of a dataset",
     "reorders": "shuffles a dataset in another order in each epoch",
+    "own-estimators": "is a package whose estimators have no networks in them that they are not given",
     "own-gradients": "is a package whose tensors take gradients themselves",
     "no-gpu": "gives a strategy under which models run on no GPU",
     "draws-fraction": "draws a number that is at least zero and less than one",

@@ -152,6 +152,7 @@ Role = Literal[
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
+    "own-estimators",
     "own-gradients",
     "parts",
     "plain-object",
