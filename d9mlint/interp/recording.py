@@ -835,6 +835,7 @@ _ROLES = {
     "saves-variables": "saves and restores the variables of a graph",
     "saves-in-training": "writes files while a model is trained that it is given to",
     "resumes-training": "goes on with training from the checkpoint that is named",
+    "goes-first": "is to be imported or called before other packages are imported",
     "queue": "makes a queue between threads or processes",
     "quiet-datasets": "is a dataset that draws nothing for an item but what its transforms draw",
     "calls-at-use": "calls the functions that it is given where it is used",
