@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -157,8 +158,9 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callabl
         return follow(interp, func, args, node)
     # In their own methods, both are themselves.
     interp.apart.add(receiver.birth)
-    before = interp.state.copy()
+    before, spans = interp.state.copy(), [HEAP.clock]
     result = follow(interp, func, args, node)
+    spans.append(HEAP.clock)
     for one in list(meant):
         if any(interp.asked.get(name, value) != value for name, value in one.asked.items()):
             # Here the option has another value.
@@ -170,8 +172,18 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callabl
                 return follow(interp, function, given, node)
 
             result = beside(interp, result, before, run, args, one.option)
+            spans.append(HEAP.clock)
     interp.apart.discard(receiver.birth)
+    part(interp, spans)
     return result
+
+
+def part(interp: Interp, times: list[int]) -> None:
+    """Calls have ended of which a run makes one: the first began at the first of these times, and each ended at one."""
+    if not interp.importing:
+        interp.partings.separate(
+            tuple((began, ended, at) for at, (began, ended) in enumerate(pairwise(times)))
+        )
 
 
 def beside(

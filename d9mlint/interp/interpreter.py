@@ -500,6 +500,10 @@ class Interp:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
         return any(self.partings.exclusive(time, made) for made in self.partings.made(self))
 
+    def trains_with(self, time: int) -> bool:
+        """Whether the program may train on a path on which it did something at a time."""
+        return self.activity.trains_with(time)
+
     def forget_seeds(self) -> None:
         """Whether any RNG is seeded is not known from here."""
         for rng in self.kb.generators:

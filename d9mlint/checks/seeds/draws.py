@@ -45,7 +45,15 @@ from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import (
+    Table,
+    Tick,
+    marks_path,
+    noted,
+    remembered,
+    remembered_once,
+    remembered_table,
+)
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
@@ -227,6 +235,8 @@ class Seeds(Rule):
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
     """Where layers were made that were given something, and when last, while nothing had been loaded into them."""
+    drawn_aside = remembered_table(tuple[str, Site], Tick)
+    """When numbers were first drawn, at each place behind an option."""
     borrowed = remembered_table(tuple[str, Site], bool)
     """Where generators took a seed from another one, and whether numbers were drawn with it."""
     seeded_again = remembered(set[Site])
@@ -549,6 +559,8 @@ class Seeds(Rule):
             self.first[rng, "mask"] = self._here(event)
         if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
             self.first.setdefault((rng, "data"), lambda: self._here(event))
+        if self.run.state.aside:
+            self.drawn_aside.setdefault((rng, self.run.here(node)), lambda: Tick(self.run.now))
         used = entry.kind in _USED
         if kind == "weak" and used:
             self.first.setdefault((rng, "use"), lambda: self._here(event))
@@ -1114,15 +1126,20 @@ class Seeds(Rule):
         found: First | None
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
+        asides = [one for one in (aside, spare, lacking) if one is not None]
         if training and not (elsewhere_only and strong is None and head is None):
             firsts = [one for one in (weak, head, strong) if one is not None]
-            asides = [one for one in (aside, spare, lacking) if one is not None]
             found = min(firsts or asides, key=lambda one: one.place.order, default=None)
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             loads = where(self.run, LOADS) is not None
             found = strong or (None if imported else self._predicted(rng) if loads else weak) or aside
             found = found or (None if imported or loads else spare)
+            if found is None and training:
+                # Nothing was drawn unseeded where the program trains by default: it may train behind the option.
+                times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
+                trained = [one for one, time in times if time is not None and self.run.trains_with(time)]
+                found = min(trained, key=lambda one: one.place.order, default=None)
         mask = self.first.get((rng, "mask"))
         if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
             self.report(
