@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
+from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
 from d9mlint.interp.containers import any_part, container_of, is_dict, known_layers, named, parts, put
+from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
@@ -584,7 +586,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
         if found is not None:
-            return interp.call(bind_method(interp, found, value, value.cls, node), v.Args([index]), node)
+            bound = bind_method(interp, found, value, value.cls, node)
+            form_only = isinstance(found, v.Func) and is_asked_for_form(interp, node, value, found)
+            with interp.within(*[ASKED_FOR_FORM] * form_only):
+                return interp.call(bound, v.Args([index]), node)
         container = container_of(value)
         if container is not None:
             return subscript(interp, container, index, node)

@@ -657,23 +657,25 @@ class Interp:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
         if self.exhausted:
             return True
-        entered = functions(self.trail)
-        files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
+        files = [one for one in self.run_files() if one is not besides]
         return any(part in word for one in files for word in self.whole(one).words for part in parts)
 
     def uses_word(self, word: str, besides: ModuleFile) -> bool:
         """Whether a file of the program that has run, or may have, but one of them, uses a name."""
-        entered = functions(self.trail)
-        files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
+        files = [one for one in self.run_files() if one is not besides]
         return any(word in self.whole(one).words for one in files)
+
+    def run_files(self) -> list[ModuleFile]:
+        """The files of the program that have run, or may have."""
+        entered = functions(self.trail)
+        return [one for one in self.modules.files if (one.path, 0) in entered]
 
     def calls_elements(self, parts: Iterable[str], methods: tuple[str, ...]) -> bool:
         """Whether a file of the program that has run, or may have, may call what attributes or methods give whose names
         contain one of these texts, or call one of some methods of it."""
         if self.exhausted:
             return True
-        entered = functions(self.trail)
-        files = [one for one in self.modules.files if (one.path, 0) in entered]
+        files = self.run_files()
         return any(may_call_elements(self.whole(one), parts, methods) for one in files)
 
     def _may_be_read(self, name: str, methods: bool = False) -> bool:
@@ -1087,6 +1089,9 @@ class Interp:
             return
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
+        if has_raised(self):
+            _fail(self)
+            return
 
         # What the branches leave, None where one does not come back.
         left: list[dict[str, v.Value] | None] = [None, None]

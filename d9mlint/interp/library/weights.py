@@ -190,11 +190,11 @@ def _instead(interp: Interp, model: v.Inst | v.Obj) -> list[v.Inst | v.Obj]:
     ]
 
 
-def places_left(run: RunView, model: v.Value) -> set[Site] | None:
+def places_left(run: RunView, model: v.Value, graphs: bool = False) -> set[Site] | None:
     """Where a module and all that it has registered were made, without the parts whose weights have been loaded; None
-    where a part of it is not known."""
+    where a part of it is not known. In ``graphs``, as those of Keras are, the layers are arguments of calls."""
     seen: dict[v.Value, None] = {}
-    _reach(run, model, seen, False)
+    _reach(run, model, seen, graphs)
     left: set[Site] = set()
     any_made = False
     for one in seen:
