@@ -60,6 +60,8 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(other)):
         return _one_of(kept, other, option)
     meant = _on_device(interp, kept, other, option)
+    if interp.orders.any:
+        meant = interp.orders.carried(meant, interp.orders.behind_options(other))
     if (
         isinstance(meant, (v.Inst, v.Obj, v.Items))
         and not interp.importing
@@ -85,6 +87,14 @@ def _one_of(kept: v.Value, other: v.Value, option: str) -> v.Value:
     return v.AnyOf(tuple(known[:_MOST]), option) if len(known) > 1 else kept
 
 
+def default(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
+    """A constant as the default of an option, where something else stands if that is given."""
+    objects = [one for one in v.alternatives(other) if not isinstance(one, v.Lit)]
+    if kept.value is None and objects and all(_is_module(interp, one) for one in objects):
+        return v.Absent(option, v.join(objects))
+    return v.Lit(kept.value, option)
+
+
 def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
     """Whether it matters what else a variable stands for: an object of the program, a model, or what resumes a training."""
     if isinstance(other, v.Obj) and interp.kb.role(other.api, "resumes-training") is not None:
@@ -99,7 +109,7 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
     if is_switch(kept) and isinstance(kept, v.Lit):
-        return kept if v.same(kept, other) else v.Lit(kept.value, option)
+        return kept if v.same(kept, other) else default(interp, kept, other, option)
     if not selects(interp, option):
         return kept
     if isinstance(kept, v.Lit):
@@ -238,10 +248,11 @@ def _is_object(value: v.Value) -> bool:
 
 def stands_for_module(interp: RunView, kept: v.Value, other: v.Value) -> bool:
     """Whether a model stands in the place of another one."""
-    return all(
-        isinstance(one, v.Inst) or (isinstance(one, v.Obj) and is_module(interp, one))
-        for one in (kept, *v.alternatives(other))
-    )
+    return all(_is_module(interp, one) for one in (kept, *v.alternatives(other)))
+
+
+def _is_module(interp: RunView, value: v.Value) -> bool:
+    return isinstance(value, v.Inst) or (isinstance(value, v.Obj) and is_module(interp, value))
 
 
 def key(interp: Interp, receiver: v.Value | None, args: v.Args) -> tuple[Any, ...]:

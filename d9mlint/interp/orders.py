@@ -348,6 +348,12 @@ class Orders:
             return result
         return value
 
+    def behind_options(self, value: v.Value) -> Order | None:
+        """The order that a value carries, if it comes about only where options are given."""
+        order = self.of(value)
+        origins = [self.origins.get(key) for key in order.keys] if order is not None else []
+        return order if all(one is not None and one.place.aside for one in origins) else None
+
     # ------------------------------------------------------------------------------------- deciding
 
     def decide(self, order: Order | None) -> None:

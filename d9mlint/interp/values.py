@@ -61,6 +61,16 @@ class Lit:
         return f"Lit({self.value!r}{', ' + self.option if self.option else ''})"
 
 
+class Absent(Lit):
+    """None by the default of an option: if that is given, it is ``instead``."""
+
+    __slots__ = ("instead",)
+
+    def __init__(self, option: str, instead: Value) -> None:
+        super().__init__(None, option)
+        self.instead = instead
+
+
 class Sentinel:
     """The value of a literal that stands for an object which says nothing but that no value was given: as what an option
     has by default, it is known by which option that is."""

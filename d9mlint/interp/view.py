@@ -167,6 +167,11 @@ class RunView(Protocol):
         """Where the modules were made over whose initial weights others have been loaded."""
 
     @property
+    def loaded_if_given(self) -> frozenset[tuple[Site, str]]:
+        """Where the modules were made over whose initial weights others have been loaded if an option is given, with the
+        option."""
+
+    @property
     def asides(self) -> list[str]:
         """The options of the branches that are running which their defaults do not take."""
 

@@ -238,6 +238,8 @@ class Seeds(GraphVariables, Rule):
     """The draws of initial weights from each generator, each place once."""
     loaded = remembered_once(frozenset[Site])
     """The places of initial weights over which others had been loaded wherever the program trained."""
+    loaded_aside = remembered_once(frozenset[tuple[Site, str]])
+    """The same where an option is given, with the option."""
     load_order = remembered(int)
     """When weights were loaded for the last time."""
     restored = noted(list[v.Value])
@@ -935,6 +937,8 @@ class Seeds(GraphVariables, Rule):
     def _note_loaded(self) -> None:
         known, here = self.loaded, self.run.loaded_weights
         self.loaded = here if known is None else known & here
+        known_aside, here_aside = self.loaded_aside, self.run.loaded_if_given
+        self.loaded_aside = here_aside if known_aside is None else known_aside & here_aside
 
     @on_method("step", "minimize", "fit", "fit_generator", "train_on_batch")
     def stepped(self, call: CallEvent) -> None:
@@ -1137,7 +1141,15 @@ class Seeds(GraphVariables, Rule):
 
     def _initial_aside(self, rng: str, kind: Kind) -> First | None:
         """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
-        return self._first(rng, kind, self._replaced(rng)) if (rng, kind) in self.first else None
+        first, lost = self.first.get((rng, kind)), set[Site]()
+        if first is None:
+            return None
+        loaded = self.loaded_aside or frozenset()
+        if loaded:
+            keys = [key for key in self.further.known() if key[:2] == (rng, kind)]
+            places = [one.place for one in (first, *(self.further[key] for key in keys))]
+            lost = {one.site for one in places if (one.site, one.aside) in loaded}
+        return self._first(rng, kind, self._replaced(rng) | lost)
 
     def _missing(self, generator: GeneratorEntry, training: bool, asked: set[Site]) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts. ``asked`` are the
