@@ -150,6 +150,13 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None if not sizes or sizes[-1] is None else sizes[-1] == test.last_size
     if test.sizes is not None:
         return _weighed(shapes.form(value).sizes, test.sizes.weights, test.sizes.above)
+    if test.multiple is not None:
+        last = shapes.form(value).sizes
+        number = last[-1] if last else plain(value)
+        parts = 1 if test.multiple.parts is None else _other(args, test.multiple.parts, owner)
+        if type(number) is not int or type(parts) is not int or not parts:
+            return None
+        return number // parts % test.multiple.of == 0
     if test.uneven is not None:
         return _uneven(shapes.form(value).sizes, test.uneven)
     if test.length is not None:

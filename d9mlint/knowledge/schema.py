@@ -295,6 +295,14 @@ class Uneven(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     minus: int = 0
 
 
+class Multiple(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether a number, or the size of the last dimension of a tensor, is a multiple of ``of``, divided by ``parts``
+    first."""
+
+    of: int
+    parts: Other | None = None
+
+
 class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A test of one argument of a call, evaluated statically to yes, no or unknown.
 
@@ -324,6 +332,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     form, that names a dimension, which says how many there are at least),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``, ``uneven``,
+    ``multiple``,
     ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
     ``requires_grad``: of a tensor; ``sparse``: it is seen to be one of a sparse layout.
 
@@ -364,6 +373,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     single: Other | None = None
     sizes: SizeSum | None = None
     uneven: Uneven | None = None
+    multiple: Multiple | None = None
     all_of: list[Condition] | None = None
     any_of: list[Condition] | None = None
     none_of: list[Condition] | None = None
