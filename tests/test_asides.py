@@ -138,3 +138,44 @@ def test_the_option_that_seeds_is_named(
         said |= {one["code"]: one["message"] for one in found}
     assert said.keys() == {"DET101", "DET109", "DET202", "DET207"}
     assert all("`--seed` is given" in text and "`--loader`" not in text for text in said.values())
+
+
+SEVERAL = """
+import argparse
+import os
+
+import torch
+
+
+def keep(count, extra):
+    if extra > 0:
+        torch.save([torch.load(n) for n in os.listdir("d")], f"{count}.pt")
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", default="plain")
+parser.add_argument("--extra", default=0, type=int)
+args = parser.parse_args()
+if args.model == "other":
+    keep(2, args.extra)
+"""
+
+
+def test_all_options_of_a_way_are_named(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": SEVERAL})
+    found = json.loads(run("--output-format=json", cwd=root).out)
+    notes = [[step["message"] for step in one["flow"]] for one in found]
+    assert [one[-1] for one in notes] == [
+        "only if `--model` and `--extra` have other values than their defaults"
+    ]
+
+
+def test_the_way_with_the_fewest_options_is_shown(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": SEVERAL + "keep(1, args.extra)\n"})
+    found = json.loads(run("--output-format=json", cwd=root).out)
+    notes = [[step["message"] for step in one["flow"]] for one in found]
+    assert [one[-1] for one in notes] == ["only if `--extra` has another value than its default"]

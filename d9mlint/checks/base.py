@@ -63,6 +63,8 @@ class Reporter:
         self._causes: dict[tuple[str, str, int, int, str], tuple[str, ...]] = {}
         self._doubted: set[tuple[str, str]] = set()
         self._asides: dict[tuple[str, str, int, int, str], str] = {}
+        # How many options have to be given.
+        self._options: dict[tuple[str, str, int, int, str], int] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
         self._may_raise: dict[tuple[str, str, int, int, str], tuple[str, Site]] = {}
         self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
@@ -101,21 +103,28 @@ class Reporter:
         if (place.guessed or place.aside or run.entry is None) and sure is Confidence.HIGH:
             sure = Confidence.MEDIUM
         steps = place.flow
-        if place.aside and place.aside not in violation.message:
-            note = f"only if `{place.aside}` has another value than its default"
-            steps = (*steps, Step(*place.site, note))
+        given = place.given
+        unnamed = [f"`{one}`" for one in given if one not in violation.message]
+        if unnamed:
+            values = (
+                "have other values than their defaults"
+                if unnamed[1:]
+                else "has another value than its default"
+            )
+            steps = (*steps, Step(*place.site, f"only if {' and '.join(unnamed)} {values}"))
         if run.entry is None:
             steps = (unreached_step(run, place.function), *steps)
         subject = violation.subject or place.subject
         key = (code, place.site.path, place.site.start, place.site.end, subject)
         old = self._found.get(key)
         if old is not None:
-            # Of two equal ones, that which needs no option is kept: its note would be untrue of the other.
-            before = (old.confidence.rank, old.severity.rank, not self._asides[key])
-            if before >= (sure.rank, level.rank, not place.aside):
+            # Of two equal ones, that which needs fewer options is kept: its note would be untrue of the other.
+            before = (old.confidence.rank, old.severity.rank, -self._options[key])
+            if before >= (sure.rank, level.rank, -len(given)):
                 return
         self._causes[key] = violation.cause
         self._asides[key] = place.aside
+        self._options[key] = len(given)
         self._raising[key] = violation.raises if sure is not Confidence.LOW else ""
         self._may_raise.pop(key, None)
         if violation.raises and sure is Confidence.LOW:

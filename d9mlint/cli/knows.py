@@ -299,6 +299,8 @@ _TESTS = {
     "last_size": "has a last dimension of the size",
     "single": "has one element along",
     "sizes": "has sizes of which",
+    "uneven": "has a height or width of which",
+    "multiple": "is, or has a last dimension of, a size that,",
 }
 """The tests of a condition in words."""
 _YES_OR_NO = frozenset({"given", "truthy", "distinct", "requires_grad", "sparse"})
@@ -310,6 +312,12 @@ def _literal(value: Any) -> str:
             return f"the argument {value['arg']}"
         if "weights" in value:
             return f"the sum, weighted {', '.join(value['weights'])}, is more than {value['above']}"
+        if "of" in value:
+            parts = f"divided by {_literal(value['parts'])}, " if value.get("parts") else ""
+            return f"{parts}is a multiple of {value['of']}"
+        if "into" in value:
+            less = f" less {value['minus']}" if value.get("minus") else ""
+            return f"what is left{less} of it, divided by {value['by']}, is no multiple of {value['into']}"
     if isinstance(value, list):
         return ", ".join(map(_literal, value))
     return repr(value) if isinstance(value, str) else str(value)

@@ -307,6 +307,13 @@ class Activity:
         ):
             _fits_keras(self._interp, call.node)
 
+    def trains_with(self, time: int) -> bool:
+        """Whether the program may train on a path on which it did something at a time."""
+        return any(
+            flag == TRAIN and not self._interp.partings.exclusive(time, other)
+            for flag, other, _ in self.times
+        )
+
     @property
     def training_loops(self) -> frozenset[str]:
         """The loops, by their keys, in which the program trains."""

@@ -10,7 +10,7 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.schema import Condition, Other
+    from d9mlint.knowledge.schema import Condition, Other, Uneven
 
 SELF = "self"
 """The argument name by which a condition means the receiver of a method, or the first input of a function."""
@@ -150,6 +150,15 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None if not sizes or sizes[-1] is None else sizes[-1] == test.last_size
     if test.sizes is not None:
         return _weighed(shapes.form(value).sizes, test.sizes.weights, test.sizes.above)
+    if test.multiple is not None:
+        last = shapes.form(value).sizes
+        number = last[-1] if last else plain(value)
+        parts = 1 if test.multiple.parts is None else _other(args, test.multiple.parts, owner)
+        if type(number) is not int or type(parts) is not int or not parts:
+            return None
+        return number // parts % test.multiple.of == 0
+    if test.uneven is not None:
+        return _uneven(shapes.form(value).sizes, test.uneven)
     if test.length is not None:
         if isinstance(value, v.Items):
             return None if value.open else len(value.elts) in _list(test.length)
@@ -356,6 +365,17 @@ def _weighed(sizes: shapes.Sizes | None, weights: list[str], above: int) -> bool
         over, _, under = weight.partition("/")
         total += int(over) * (size or 0) // int(under or 1)
     return total > above
+
+
+def _uneven(sizes: shapes.Sizes | None, test: Uneven) -> bool | None:
+    """Whether what is left of an image of these sizes is divided into parts that are not equal."""
+    known = [size for size in (sizes or ())[-_TWO:] if size is not None]
+    if any((size - test.minus) // test.by % test.into for size in known):
+        return True
+    return False if len(known) == _TWO else None
+
+
+_TWO = 2
 
 
 def _list(value: Any) -> list[Any]:

@@ -241,9 +241,13 @@ def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Va
         loaded.update(loaded_between(before, interp.state))
         return result
 
+    spans = [HEAP.clock]
     result = run(func.values[0], args)
+    spans.append(HEAP.clock)
     for other in func.values[1:]:
         result = given_instead.beside(interp, result, before, partial(run, other), args, func.option)
+        spans.append(HEAP.clock)
+    given_instead.part(interp, spans)
     _each_is_loaded(interp, func, loaded)
     return result
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -59,6 +60,8 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(other)):
         return _one_of(kept, other, option)
     meant = _on_device(interp, kept, other, option)
+    if interp.orders.any:
+        meant = interp.orders.carried(meant, interp.orders.behind_options(other))
     if (
         isinstance(meant, (v.Inst, v.Obj, v.Items))
         and not interp.importing
@@ -84,6 +87,14 @@ def _one_of(kept: v.Value, other: v.Value, option: str) -> v.Value:
     return v.AnyOf(tuple(known[:_MOST]), option) if len(known) > 1 else kept
 
 
+def default(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
+    """A constant as the default of an option, where something else stands if that is given."""
+    objects = [one for one in v.alternatives(other) if not isinstance(one, v.Lit)]
+    if kept.value is None and objects and all(_is_module(interp, one) for one in objects):
+        return v.Absent(option, v.join(objects))
+    return v.Lit(kept.value, option)
+
+
 def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
     """Whether it matters what else a variable stands for: an object of the program, a model, or what resumes a training."""
     if isinstance(other, v.Obj) and interp.kb.role(other.api, "resumes-training") is not None:
@@ -98,7 +109,7 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
     if is_switch(kept) and isinstance(kept, v.Lit):
-        return kept if v.same(kept, other) else v.Lit(kept.value, option)
+        return kept if v.same(kept, other) else default(interp, kept, other, option)
     if not selects(interp, option):
         return kept
     if isinstance(kept, v.Lit):
@@ -157,8 +168,9 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callabl
         return follow(interp, func, args, node)
     # In their own methods, both are themselves.
     interp.apart.add(receiver.birth)
-    before = interp.state.copy()
+    before, spans = interp.state.copy(), [HEAP.clock]
     result = follow(interp, func, args, node)
+    spans.append(HEAP.clock)
     for one in list(meant):
         if any(interp.asked.get(name, value) != value for name, value in one.asked.items()):
             # Here the option has another value.
@@ -170,8 +182,18 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callabl
                 return follow(interp, function, given, node)
 
             result = beside(interp, result, before, run, args, one.option)
+            spans.append(HEAP.clock)
     interp.apart.discard(receiver.birth)
+    part(interp, spans)
     return result
+
+
+def part(interp: Interp, times: list[int]) -> None:
+    """Calls have ended of which a run makes one: the first began at the first of these times, and each ended at one."""
+    if not interp.importing:
+        interp.partings.separate(
+            tuple((began, ended, at) for at, (began, ended) in enumerate(pairwise(times)))
+        )
 
 
 def beside(
@@ -226,10 +248,11 @@ def _is_object(value: v.Value) -> bool:
 
 def stands_for_module(interp: RunView, kept: v.Value, other: v.Value) -> bool:
     """Whether a model stands in the place of another one."""
-    return all(
-        isinstance(one, v.Inst) or (isinstance(one, v.Obj) and is_module(interp, one))
-        for one in (kept, *v.alternatives(other))
-    )
+    return all(_is_module(interp, one) for one in (kept, *v.alternatives(other)))
+
+
+def _is_module(interp: RunView, value: v.Value) -> bool:
+    return isinstance(value, v.Inst) or (isinstance(value, v.Obj) and is_module(interp, value))
 
 
 def key(interp: Interp, receiver: v.Value | None, args: v.Args) -> tuple[Any, ...]:

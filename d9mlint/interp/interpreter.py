@@ -63,7 +63,7 @@ from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.later_rounds import without_gradient
 from d9mlint.interp.library.processes import context_class
 from d9mlint.interp.library.reflection import SEARCH_PATH
-from d9mlint.interp.library.weights import loaded_between, loaded_places
+from d9mlint.interp.library.weights import loaded_between, loaded_if_given, loaded_places
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
@@ -500,6 +500,10 @@ class Interp:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
         return any(self.partings.exclusive(time, made) for made in self.partings.made(self))
 
+    def trains_with(self, time: int) -> bool:
+        """Whether the program may train on a path on which it did something at a time."""
+        return self.activity.trains_with(time)
+
     def forget_seeds(self) -> None:
         """Whether any RNG is seeded is not known from here."""
         for rng in self.kb.generators:
@@ -541,6 +545,12 @@ class Interp:
     def loaded_weights(self) -> frozenset[Site]:
         """Where the modules were made over whose initial weights others have been loaded."""
         return loaded_places(self.state)
+
+    @property
+    def loaded_if_given(self) -> frozenset[tuple[Site, str]]:
+        """Where the modules were made over whose initial weights others have been loaded if an option is given, with the
+        option."""
+        return loaded_if_given(self.state)
 
     @property
     def in_default(self) -> bool:
@@ -1015,7 +1025,7 @@ class Interp:
             before, birth = _before(access), access[0].birth
             if birth < born and is_switch(before):
                 if not given_instead.is_made_where_given(self, option, birth):
-                    HEAP.put(access, v.Lit(before.value, option))
+                    HEAP.put(access, given_instead.default(self, before, at(*access[:4]), option))
             elif birth < born and isinstance(before, (v.Inst, v.Obj)):
                 now = at(*access[:4])
                 if isinstance(now, v.AnyOf) and given_instead.stands_for_module(self, before, now):

@@ -3,6 +3,7 @@ raises for texts, in the same function."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
@@ -17,6 +18,9 @@ _COMPUTED = frozenset({"+", "-", "/", "//", "**"})
 _EXTREMES = frozenset({"max", "min"})
 """Methods that give one of the elements."""
 _MOST_NAMES = 4
+_COUNTING = frozenset({"int", "len", "float", "round"})
+_OF_ARRAYS = frozenset({"flatten", "ravel", "squeeze", "reshape"})
+"""Methods of arrays that lists do not have."""
 
 
 def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
@@ -32,8 +36,12 @@ def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
     if not name:
         return False
     body = body_of(interp)
-    names = same(body, name)
-    for used, func in _uses(body).taken:
+    uses, names = _uses(body), same(body, name)
+    if any(_is_computed(uses, one) for one in names):
+        return True
+    if any(not names.isdisjoint(same(body, one)) and _is_array(uses, one) for one in uses.filled):
+        return True
+    for used, func in uses.taken:
         if used.isdisjoint(names):
             continue
         if func is None:
@@ -46,11 +54,14 @@ def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
 
 
 class _Uses(NamedTuple):
-    """What a body does with its variables: what each is assigned, and those of which elements are computed with, or are
-    given to a function of a name, in the order of the code."""
+    """What a body does with its variables: what each is assigned, those of which elements are computed with, or are
+    given to a function of a name, in the order of the code, and those in whose elements it stores numbers; ``counters``
+    are those in which it counts."""
 
     assigned: dict[str, list[m.Expr]]
     taken: list[tuple[frozenset[str], m.Name | None]]
+    filled: set[str]
+    counters: set[str]
 
 
 _known: dict[int, tuple[list[m.Stmt], _Uses]] = memo()
@@ -64,13 +75,22 @@ def _uses(body: list[m.Stmt]) -> _Uses:
 
 
 def _found(body: list[m.Stmt]) -> _Uses:
-    found = _Uses({}, [])
+    found = _Uses({}, [], set(), set())
+    stores: list[tuple[str, m.Expr]] = []
     for one in nodes(body):
         names: set[str] = set()
         func = None
         if isinstance(one, m.Assign):
             for target in {target.id for target in one.targets if isinstance(target, m.Name)}:
                 found.assigned.setdefault(target, []).append(one.value)
+            for store in one.targets:
+                if isinstance(store, m.Subscript) and isinstance(store.value, m.Name):
+                    stores.append((store.value.id, one.value))
+        elif isinstance(one, m.AugAssign):
+            if isinstance(one.target, m.Name) and one.op in _COMPUTED and _is_number(one.value):
+                names = {one.target.id}
+        elif isinstance(one, m.For):
+            found.counters.update(_counters(one))
         elif isinstance(one, m.BinOp) and one.op in _COMPUTED:
             pairs = (one.left, one.right), (one.right, one.left)
             names = {_element(side) for side, other in pairs if _is_number(other)}
@@ -79,7 +99,64 @@ def _found(body: list[m.Stmt]) -> _Uses:
             names = {taken_from(part) for given in one.args for part in _parts(given)}
         if names := names - {""}:
             found.taken.append((frozenset(names), func))
+    found.filled.update(name for name, value in stores if _gives_number(found, value))
     return found
+
+
+def _counters(loop: m.For) -> set[str]:
+    """The variables in which a loop counts."""
+    called = loop.iter.func.id if isinstance(loop.iter, m.Call) and isinstance(loop.iter.func, m.Name) else ""
+    target: m.Expr = loop.target
+    if called == "enumerate" and isinstance(target, m.Seq) and target.elts:
+        target = target.elts[0]
+    elif called != "range":
+        return set()
+    return {target.id} if isinstance(target, m.Name) else set()
+
+
+def _gives_number(uses: _Uses, node: m.Expr) -> bool:
+    """Whether an expression is a number, counts something, or is an element of a range."""
+    if isinstance(node, m.Name):
+        values = uses.assigned.get(node.id, [])
+        return node.id in uses.counters if not values else all(map(_is_number, values))
+    if isinstance(node, m.Subscript):
+        base = node.value
+        values = uses.assigned.get(base.id, []) if isinstance(base, m.Name) else [base]
+        return bool(values) and all(_calls(one, {"range"}) for one in values)
+    return _is_number(node) or _calls(node, _COUNTING)
+
+
+def _calls(node: m.Expr, names: Collection[str]) -> bool:
+    return isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in names
+
+
+def _is_computed(uses: _Uses, name: str) -> bool:
+    """Whether all that a variable is assigned is computed with a number."""
+    values = uses.assigned.get(name, [])
+    return bool(values) and all(
+        isinstance(one, m.BinOp) and one.op in _COMPUTED and (_is_number(one.left) or _is_number(one.right))
+        for one in values
+    )
+
+
+def _is_array(uses: _Uses, name: str) -> bool:
+    """Whether a variable holds an array: the elements of another one at several places, or what only arrays give. Lists
+    have elements of all kinds."""
+    return any(
+        _names_several(uses, one.index)
+        if isinstance(one, m.Subscript)
+        else isinstance(one, m.Call)
+        and isinstance(one.func, (m.Name, m.Attr))
+        and (one.func.id if isinstance(one.func, m.Name) else one.func.name).rpartition(".")[2] in _OF_ARRAYS
+        for one in uses.assigned.get(name, [])
+    )
+
+
+def _names_several(uses: _Uses, index: m.Expr) -> bool:
+    """Whether an index may name several elements: a list of places, or a variable in which nothing counts."""
+    if isinstance(index, m.Name):
+        return index.id not in uses.counters
+    return isinstance(index, m.Seq) and index.kind == "l"
 
 
 def body_of(interp: Interp) -> list[m.Stmt]:

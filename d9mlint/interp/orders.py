@@ -320,9 +320,9 @@ class Orders:
         site = interp.here(node)
         key = (rule, site.path, site.start, site.end)
         known = self.origins.get(key)
-        if known is None or (known.place.aside and not interp.state.aside):
-            # It also comes about where no option has to be given.
-            place = Where(interp, node, subject)
+        place = Where(interp, node, subject) if known is None or known.place.aside else known.place
+        if known is None or len(place.given) < len(known.place.given):
+            # It also comes about where fewer options have to be given.
             self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone)
         elif elements == TEXT and known.elements in ("", CELL):
             # Of the callers of a function, this one passes texts.
@@ -347,6 +347,12 @@ class Orders:
             result.order = order
             return result
         return value
+
+    def behind_options(self, value: v.Value) -> Order | None:
+        """The order that a value carries, if it comes about only where options are given."""
+        order = self.of(value)
+        origins = [self.origins.get(key) for key in order.keys] if order is not None else []
+        return order if all(one is not None and one.place.aside for one in origins) else None
 
     # ------------------------------------------------------------------------------------- deciding
 

@@ -63,6 +63,11 @@ class Partings:
         if names:
             self._of_rngs.append(parting)
 
+    def separate(self, spans: tuple[tuple[int, int, int], ...]) -> None:
+        """A run takes one of several branches that nothing but their times is known of."""
+        if spans[-1][1] > spans[0][0]:
+            self._all.append(Parting(spans, (), {}))
+
     def close(self, interp: Interp, left_open: list[Open], ends: list[State]) -> None:
         """A function ends that has returned in some branches: so do the other ones."""
         for one in left_open:

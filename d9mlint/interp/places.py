@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
+from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
 
@@ -26,6 +27,7 @@ class Where:
         "guessed",
         "option",
         "order",
+        "others",
         "scope",
         "site",
         "subject",
@@ -41,7 +43,16 @@ class Where:
         self.option = option
         self.guessed = interp.guessing > 0
         self.aside = interp.state.aside
+        # The other options that have to be given, too.
+        self.others = tuple(
+            one for one in dict.fromkeys(interp.asides) if one and one not in (self.aside, A_GPU)
+        )
         self.order = interp.steps
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that have to be given."""
+        return (self.aside, *self.others) if self.aside else ()
 
     def with_flow(self, flow: tuple[Step, ...]) -> Where:
         """The same place with another flow. A place may be remembered by an import: it stays what it is."""
@@ -64,7 +75,7 @@ class Where:
         """The same place of an import in another run, which takes it over."""
         new = self.with_flow(replay.flow + self.flow[replay.dropped :])
         new.entry = replay.run.entry.relative if replay.run.entry is not None else None
-        new.aside = replay.run.state.aside
+        new.aside, new.others = replay.run.state.aside, ()
         new.order = self.order + replay.later
         return new
 

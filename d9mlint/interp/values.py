@@ -61,6 +61,16 @@ class Lit:
         return f"Lit({self.value!r}{', ' + self.option if self.option else ''})"
 
 
+class Absent(Lit):
+    """None by the default of an option: if that is given, it is ``instead``."""
+
+    __slots__ = ("instead",)
+
+    def __init__(self, option: str, instead: Value) -> None:
+        super().__init__(None, option)
+        self.instead = instead
+
+
 class Sentinel:
     """The value of a literal that stands for an object which says nothing but that no value was given: as what an option
     has by default, it is known by which option that is."""
@@ -650,10 +660,17 @@ def may_be(key: Value, name: Any) -> bool:
     tells nothing."""
     if not isinstance(key, Obj) or key.api != TEXT:
         return True
-    beginning = key.args.pos[0] if key.args.pos else None
-    end = key.args.kw.get("end")
-    known = [str(one.value) if isinstance(one, Lit) and not one.option else "" for one in (beginning, end)]
-    return isinstance(name, str) and name.startswith(known[0]) and name.endswith(known[1])
+    end = _as_text(key.args.kw.get("end"))
+    return isinstance(name, str) and name.startswith(beginning_of(key)) and name.endswith(end)
+
+
+def beginning_of(text: Value) -> str:
+    """How an unknown text begins, as far as that is known."""
+    return _as_text(text.args.pos[0]) if isinstance(text, Obj) and text.api == TEXT and text.args.pos else ""
+
+
+def _as_text(value: Value | None) -> str:
+    return str(value.value) if isinstance(value, Lit) and not value.option else ""
 
 
 def candidates(values: Iterable[Value]) -> Value:

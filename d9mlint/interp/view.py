@@ -167,6 +167,15 @@ class RunView(Protocol):
         """Where the modules were made over whose initial weights others have been loaded."""
 
     @property
+    def loaded_if_given(self) -> frozenset[tuple[Site, str]]:
+        """Where the modules were made over whose initial weights others have been loaded if an option is given, with the
+        option."""
+
+    @property
+    def asides(self) -> list[str]:
+        """The options of the branches that are running which their defaults do not take."""
+
+    @property
     def given_instead(self) -> dict[int, list[Instead]]:
         """What stands in the place of an object if an option is given, with the option, by the birth of the object."""
 
@@ -216,6 +225,9 @@ class RunView(Protocol):
     @property
     def now(self) -> int:
         """The time of the run: objects that are made later have a later birth."""
+
+    def trains_with(self, time: int) -> bool:
+        """Whether the program may train on a path on which it did something at a time."""
 
     def exclusive(self, time: int) -> bool:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""

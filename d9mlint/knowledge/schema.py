@@ -286,6 +286,23 @@ class SizeSum(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     above: int
 
 
+class Uneven(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether one of the last two sizes of a tensor, less ``minus`` and divided by ``by``, is no multiple of ``into``: the
+    image whose map is pooled to ``into`` rows and columns."""
+
+    by: int
+    into: int
+    minus: int = 0
+
+
+class Multiple(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether a number, or the size of the last dimension of a tensor, is a multiple of ``of``, divided by ``parts``
+    first."""
+
+    of: int
+    parts: Other | None = None
+
+
 class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A test of one argument of a call, evaluated statically to yes, no or unknown.
 
@@ -314,7 +331,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     values, also where they have become floating-point numbers; ``along`` is the argument, at its position in the function
     form, that names a dimension, which says how many there are at least),
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
-    along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``,
+    along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``, ``uneven``,
+    ``multiple``,
     ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
     ``requires_grad``: of a tensor; ``sparse``: it is seen to be one of a sparse layout.
 
@@ -354,6 +372,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     last_size: int | None = None
     single: Other | None = None
     sizes: SizeSum | None = None
+    uneven: Uneven | None = None
+    multiple: Multiple | None = None
     all_of: list[Condition] | None = None
     any_of: list[Condition] | None = None
     none_of: list[Condition] | None = None

@@ -48,7 +48,15 @@ from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
-from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import (
+    Table,
+    Tick,
+    marks_path,
+    noted,
+    remembered,
+    remembered_once,
+    remembered_table,
+)
 from d9mlint.interp.naming import described_only, names_only, traced_only
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
@@ -230,6 +238,8 @@ class Seeds(GraphVariables, Rule):
     """The draws of initial weights from each generator, each place once."""
     loaded = remembered_once(frozenset[Site])
     """The places of initial weights over which others had been loaded wherever the program trained."""
+    loaded_aside = remembered_once(frozenset[tuple[Site, str]])
+    """The same where an option is given, with the option."""
     load_order = remembered(int)
     """When weights were loaded for the last time."""
     restored = noted(list[v.Value])
@@ -238,6 +248,8 @@ class Seeds(GraphVariables, Rule):
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
     """Where layers were made that were given something, and when last, while nothing had been loaded into them."""
+    drawn_aside = remembered_table(tuple[str, Site], Tick)
+    """When numbers were first drawn, at each place behind an option."""
     borrowed = remembered_table(tuple[str, Site], bool)
     """Where generators took a seed from another one, and whether numbers were drawn with it."""
     seeded_again = remembered(set[Site])
@@ -560,6 +572,8 @@ class Seeds(GraphVariables, Rule):
             self.first[rng, "mask"] = self._here(event)
         if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
             self.first.setdefault((rng, "data"), lambda: self._here(event))
+        if self.run.state.aside:
+            self.drawn_aside.setdefault((rng, self.run.here(node)), lambda: Tick(self.run.now))
         used = entry.kind in _USED
         if kind == "weak" and used:
             self.first.setdefault((rng, "use"), lambda: self._here(event))
@@ -923,6 +937,8 @@ class Seeds(GraphVariables, Rule):
     def _note_loaded(self) -> None:
         known, here = self.loaded, self.run.loaded_weights
         self.loaded = here if known is None else known & here
+        known_aside, here_aside = self.loaded_aside, self.run.loaded_if_given
+        self.loaded_aside = here_aside if known_aside is None else known_aside & here_aside
 
     @on_method("step", "minimize", "fit", "fit_generator", "train_on_batch")
     def stepped(self, call: CallEvent) -> None:
@@ -1125,7 +1141,15 @@ class Seeds(GraphVariables, Rule):
 
     def _initial_aside(self, rng: str, kind: Kind) -> First | None:
         """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
-        return self._first(rng, kind, self._replaced(rng)) if (rng, kind) in self.first else None
+        first, lost = self.first.get((rng, kind)), set[Site]()
+        if first is None:
+            return None
+        loaded = self.loaded_aside or frozenset()
+        if loaded:
+            keys = [key for key in self.further.known() if key[:2] == (rng, kind)]
+            places = [one.place for one in (first, *(self.further[key] for key in keys))]
+            lost = {one.site for one in places if (one.site, one.aside) in loaded}
+        return self._first(rng, kind, self._replaced(rng) | lost)
 
     def _missing(self, generator: GeneratorEntry, training: bool, asked: set[Site]) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts. ``asked`` are the
@@ -1146,15 +1170,20 @@ class Seeds(GraphVariables, Rule):
         found: First | None
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
+        asides = [one for one in (aside, spare, lacking) if one is not None]
         if training and not (elsewhere_only and strong is None and head is None):
             firsts = [one for one in (weak, head, strong) if one is not None]
-            asides = [one for one in (aside, spare, lacking) if one is not None]
             found = min(firsts or asides, key=lambda one: one.place.order, default=None)
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             loads = where(self.run, LOADS) is not None
             found = strong or (None if imported else self._predicted(rng) if loads else weak) or aside
             found = found or (None if imported or loads else spare)
+            if found is None and training:
+                # Nothing was drawn unseeded where the program trains by default: it may train behind the option.
+                times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
+                trained = [one for one, time in times if time is not None and self.run.trains_with(time)]
+                found = min(trained, key=lambda one: one.place.order, default=None)
         mask = self.first.get((rng, "mask"))
         if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
             self.report(

@@ -373,7 +373,29 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if isinstance(owner, v.Ext):
         # Where there is no such name, the default is given, as None is, or an error is raised.
         return member_by_name(interp, owner, v.UNKNOWN)
-    return v.UNKNOWN
+    return _part_by_name(owner, name) if isinstance(owner, v.Inst) else v.UNKNOWN
+
+
+def _part_by_name(owner: v.Inst, name: v.Value) -> v.Value:
+    """``getattr(module, f"layer{i}")``, where parts were added under such names: each of them may be meant, and what else
+    has a name that begins so."""
+    held = {key: one for key, one in owner.attrs.items() if isinstance(key, str) and not key.startswith("@")}
+    added = [one for key, one in held.items() if key.startswith(NAMELESS) and _may_begin(name, key)]
+    if not added:
+        return v.UNKNOWN
+    named = [one for key, one in held.items() if not key.startswith(NAMELESS) and v.may_be(name, key)]
+    return v.join((*added, *named), MOST)
+
+
+def _nameless(name: v.Value) -> str:
+    """The name of the attribute that stands for all whose names begin as an unknown one does."""
+    return f"{NAMELESS} {v.beginning_of(name)}".rstrip()
+
+
+def _may_begin(name: v.Value, key: str) -> bool:
+    """Whether an unknown name may be one of those that an attribute stands for."""
+    one, other = v.beginning_of(name), key.removeprefix(NAMELESS).strip()
+    return one.startswith(other) or other.startswith(one)
 
 
 def _getattribute(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -391,8 +413,9 @@ def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         # Who names the attribute may be the user.
         owner, name, value = args.pos
         if isinstance(owner, v.Inst):
-            opt.as_options(owner)
-            set_in_object(owner, name, value)
+            if not _add_part(interp, owner, name, value, node):
+                opt.as_options(owner)
+                set_in_object(owner, name, value)
         elif isinstance(owner, (v.Cls, v.Mod)):
             set_in_scope(owner.env, name, value)
         elif isinstance(owner, v.Mapping):
@@ -408,6 +431,24 @@ def _dir(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return v.Items("l", [v.Lit(name) for name in first.attrs])
 
 
+def _add_part(interp: Interp, owner: v.Inst, name: v.Value, part: v.Value, node: Any) -> bool:
+    """Set an attribute of a module, under a name that is not known, to what is a part of it; False if it is none."""
+    is_part = (
+        part.cls.find("forward") is not None
+        if isinstance(part, v.Inst)
+        else isinstance(part, v.Obj) and is_module(interp, part)
+    )
+    if is_part:
+        _add(interp, owner, name, part, node)
+    return is_part
+
+
+def _add(interp: Interp, owner: v.Inst, name: v.Value, part: v.Value, node: Any) -> None:
+    key = _nameless(name)
+    known = owner.attrs.get(key)
+    set_attribute(interp, owner, key, part if known is None else v.join((known, part), MOST), node)
+
+
 def _add_module(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``module.add_module(name, part)`` of a module of the project: the part is an attribute, under a name that no attribute
     has where that is not known."""
@@ -419,9 +460,7 @@ def _add_module(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     if isinstance(key, v.Lit) and isinstance(key.value, str):
         set_attribute(interp, owner, key.value, part, node)
         return v.NONE
-    known = owner.attrs.get(NAMELESS)
-    both = part if known is None else v.join((known, part), MOST)
-    set_attribute(interp, owner, NAMELESS, both, node)
+    _add(interp, owner, key or v.UNKNOWN, part, node)
     return v.NONE
 
 

@@ -95,6 +95,15 @@ def loaded_places(state: State) -> frozenset[Site]:
     )
 
 
+def loaded_if_given(state: State) -> frozenset[tuple[Site, str]]:
+    """The same where an option is given, with the option."""
+    return frozenset(
+        (setting.site, setting.option)
+        for _, setting in state.modes.starting(LOADED)
+        if setting.option and setting.site is not None
+    )
+
+
 def loaded_between(before: State, after: State) -> dict[str, Setting]:
     """The modes of the weights that were loaded between two states of a path."""
     held = after.modes.held
