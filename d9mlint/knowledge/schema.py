@@ -148,6 +148,7 @@ Role = Literal[
     "no-variable",
     "no-weights",
     "optimizes",
+    "orders-by-column",
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
