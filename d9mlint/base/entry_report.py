@@ -29,6 +29,7 @@ class EntryReport(msgspec.Struct):
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
     training does; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
+    ``switched_on`` says that a program which trains enables op determinism.
     ``without_gradient`` packs, for a run over unreached code, which parameters of the functions that it calls are given
     tensors that do not require grad in all of these calls."""
 
@@ -50,6 +51,7 @@ class EntryReport(msgspec.Struct):
     states: Literal["", "evaluates", "begins", "resumes"] = ""
     loads: list[str] = []
     saves: list[str] = []
+    switched_on: bool = False
     without_gradient: bytes = _NOTHING
 
     def functions_reached(self) -> dict[int, list[int]]:
@@ -73,6 +75,8 @@ def packed(functions: dict[int, Any]) -> bytes:
 EVALUATED = "evaluated"
 """What programs of a project show that give loaded states to models alone, which they do not train, if no other one
 goes on with training."""
+OP_DETERMINISM = "op determinism"
+"""What programs of a project show of which one trains with op determinism."""
 LESS_IF_EVALUATED = "less if evaluated"
 """Of a finding that is advice where the programs show that."""
 MAY_SEED = "may seed "
@@ -108,4 +112,5 @@ def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
     for report in reports:
         if report.states == "begins" and not (report.loads and are_other_files(report.loads, saved)):
             states.add("resumes")
-    return frozenset([EVALUATED] if "evaluates" in states and "resumes" not in states else [])
+    evaluated = [EVALUATED] if "evaluates" in states and "resumes" not in states else []
+    return frozenset([*evaluated, *([OP_DETERMINISM] if any(one.switched_on for one in reports) else [])])

@@ -403,6 +403,7 @@ class Analyzer:
             states=states(interp),
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
+            switched_on=trains and interp.switches.tf_wanted,
             without_gradient=packed(self._parameters(interp)),
         )
 
