@@ -565,6 +565,7 @@ def findings_of(
     from d9mlint.checks.incomplete import incomplete, not_followed
     from d9mlint.checks.never_called import Searching, never_called
     from d9mlint.checks.never_drawn import without_kept
+    from d9mlint.checks.options_that_choose import named_by_options
     from d9mlint.checks.seeded_anywhere import without_seeded
     from d9mlint.checks.untaken import without_untaken
 
@@ -576,7 +577,7 @@ def findings_of(
         searching = Searching(runs.reports, project)
         findings = left_by_callers(findings, runs.reports, project, known, searching)
         findings = without_untaken(findings, project, searching)
-        findings = never_called(findings, project, searching)
+        findings = named_by_options(never_called(findings, project, searching), runs.reports)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
     findings += not_followed(covered, found.root)

@@ -1211,3 +1211,19 @@ def test_an_iterator_whose_dataset_draws_is_not_saved(
     assert found.help is not None and "iterate the dataset through an iterator" in found.help
     assert ("draw from a `tf.random.Generator`" in found.help) is outside
     assert ("`stateless_random_*` ops" in found.help) is in_dataset
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_the_option_is_named_that_chooses_another_class_of_a_table(tmp_path: Path, chosen: bool) -> None:
+    table = "NETS[parser.parse_args().net]" if chosen else "Small"
+    text = (
+        "import argparse\n\nimport tensorflow as tf\n\n\nclass Small:\n    def rows(self, w, x):\n"
+        "        return w + x\n\n\nclass Large:\n    def rows(self, w, x):\n        return tf.gather(w, x)\n\n\n"
+        'NETS = {"small": Small, "large": Large}\nparser = argparse.ArgumentParser()\n'
+        f'parser.add_argument("--net", default="small")\nprint({table}().rows(1, 2))\n'
+    )
+    (found,) = findings(tmp_path, text, "DET403")
+    notes = [step.message for step in found.flow]
+    option = "only if `--net` has another value than its default; its arguments are unknown"
+    unreached = "no entry point reaches `Large.rows()`; its arguments are unknown"
+    assert notes == [option if chosen else unreached]

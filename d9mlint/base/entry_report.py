@@ -29,6 +29,7 @@ class EntryReport(msgspec.Struct):
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
     training does; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
+    ``unchosen`` are classes that a table holds beside the one that an option chooses by default: file, name and option.
     ``switched_on`` says that a program which trains enables op determinism.
     ``without_gradient`` packs, for a run over unreached code, which parameters of the functions that it calls are given
     tensors that do not require grad in all of these calls."""
@@ -52,6 +53,7 @@ class EntryReport(msgspec.Struct):
     loads: list[str] = []
     saves: list[str] = []
     switched_on: bool = False
+    unchosen: list[tuple[str, str, str]] = []
     without_gradient: bytes = _NOTHING
 
     def functions_reached(self) -> dict[int, list[int]]:

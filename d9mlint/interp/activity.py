@@ -30,7 +30,7 @@ from d9mlint.interp.listening import (
     on_method,
     on_object_attribute,
 )
-from d9mlint.interp.memory import Memory, Tick, remembered
+from d9mlint.interp.memory import Memory, Tick, remembered, remembered_table
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
 from d9mlint.interp.usage import flatten
@@ -195,6 +195,8 @@ class Activity:
 
     times = remembered(set[tuple[str, Tick, frozenset[str]]])
     """When the program trains and gives a model a state, and in which loops."""
+    unchosen = remembered_table(tuple[str, str], str)
+    """The classes, by file and name, that a table holds beside the one that an option chooses, with the option."""
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])
     """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""

@@ -556,7 +556,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             if at_key is None and index.option:
                 # The default names nothing that is there: the option has to be given.
                 return _any_of(interp, value)
-            return at_unknown_key(interp, value) if at_key is None else _dispatched(value, index, at_key)
+            return (
+                at_unknown_key(interp, value) if at_key is None else _dispatched(interp, value, index, at_key)
+            )
         if value.factory is not None:
             key = ("unknown key", node.start)
             if key not in value.items:
@@ -661,8 +663,13 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     return v.UNKNOWN
 
 
-def _dispatched(table: v.Mapping, key: v.Lit, chosen: v.Value) -> v.Value:
-    """What a table of functions gives at the default of an option, which may as well name another function."""
+def _dispatched(interp: Interp, table: v.Mapping, key: v.Lit, chosen: v.Value) -> v.Value:
+    """What a table of functions gives at the default of an option, which may as well name another function. Of classes the
+    others are only noted: whatever is made would be one of several things."""
+    if key.option and isinstance(chosen, v.Cls):
+        for one in table.items.values():
+            if isinstance(one, v.Cls) and one is not chosen:
+                interp.activity.unchosen.setdefault((one.file.path, one.cls.qualname), lambda: key.option)
     if not key.option or not isinstance(chosen, v.Func):
         return chosen
     others = [one for one in table.items.values() if isinstance(one, v.Func) and one is not chosen]

@@ -404,6 +404,9 @@ class Analyzer:
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
             switched_on=trains and interp.switches.tf_wanted,
+            unchosen=[
+                (*one, interp.activity.unchosen[one]) for one in sorted(interp.activity.unchosen.known())
+            ],
             without_gradient=packed(self._parameters(interp)),
         )
 
