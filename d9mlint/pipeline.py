@@ -538,11 +538,16 @@ def _judged(
     spent: dict[str, float] = {}
     first = parts[0].settings
     executor = executor_for(_jobs(first), first.executor)
-    runs = analyze_shares(shares, executor, spent, progress)
+    finished = False
+    try:
+        runs = analyze_shares(shares, executor, spent, progress)
+        finished = True
+    finally:
+        # A run that is ended by hand goes on from here next time.
+        for share in shares:
+            if share.cache is not None:
+                share.cache.write(finished=finished)
     said += executor.warnings()
-    for share in shares:
-        if share.cache is not None:
-            share.cache.write()
     clock.lap("checks")
     clock.rank("checks", spent)
     analysis = findings_of(plan, runs, found, sources, parts)
@@ -565,7 +570,6 @@ def findings_of(
     from d9mlint.checks.incomplete import incomplete, not_followed
     from d9mlint.checks.never_called import Searching, never_called
     from d9mlint.checks.never_drawn import without_kept
-    from d9mlint.checks.options_that_choose import named_by_options
     from d9mlint.checks.seeded_anywhere import without_seeded
     from d9mlint.checks.untaken import without_untaken
 
@@ -577,7 +581,7 @@ def findings_of(
         searching = Searching(runs.reports, project)
         findings = left_by_callers(findings, runs.reports, project, known, searching)
         findings = without_untaken(findings, project, searching)
-        findings = named_by_options(never_called(findings, project, searching), runs.reports)
+        findings = never_called(findings, project, searching)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
     findings += not_followed(covered, found.root)

@@ -505,10 +505,8 @@ def test_a_seed_of_lightning_is_written_for_the_release_that_the_arguments_tell(
     assert f"pl.{call}\n" in _after(project, code, "DET101")
 
 
-def test_op_determinism_is_not_switched_on_where_an_op_would_raise_for_want_of_a_seed(
-    project: Project,
-) -> None:
-    """The seed of a graph has to be set where it is the default one, which no fix does."""
+def test_op_determinism_is_switched_on_together_with_the_seed_of_the_graph(project: Project) -> None:
+    """Without a seed, an op that draws would raise. That of a graph is set where it is the default one."""
     code = """\
 import tensorflow.compat.v1 as tf
 
@@ -521,10 +519,11 @@ if __name__ == "__main__":
         session.run(step)
 """
     releases = {"tensorflow-version": "2.10"}
-    assert _after(project, code, "DET104", "DET306", **releases) == code
+    got = _after(project, code, "DET104", "DET306", **releases)
+    assert "        tf.set_random_seed(0)\n        weights = " in got
+    assert "enable_op_determinism()\n    with tf.Graph()" in got
     seeded = code.replace("        weights", "        tf.set_random_seed(0)\n        weights")
-    got = _after(project, seeded, "DET104", "DET306", **releases)
-    assert "enable_op_determinism()" in got
+    assert _after(project, seeded, "DET104", "DET306", **releases) == got
 
 
 def test_op_determinism_is_not_switched_on_where_a_generator_would_raise(project: Project) -> None:
@@ -720,6 +719,20 @@ IMPORTS = [
         "#!/usr/bin/env python\n'Doc.'\nfrom __future__ import annotations\nfrom torch import nn\nimport torch\n",
         "#!/usr/bin/env python\n'Doc.'\nfrom __future__ import annotations\nimport random\n\nfrom torch import nn\n"
         "import torch\nimport numpy as np\n",
+    ),
+    # What has to be imported, or called, before other packages stays in front of them.
+    (
+        "from comet_ml import Experiment\n",
+        "from comet_ml import Experiment\nimport random\n\nimport numpy as np\nimport torch\n",
+    ),
+    (
+        "'Doc.'\nimport sys\nfrom gevent import monkey\nmonkey.patch_all()\nimport numpy as np\n",
+        "'Doc.'\nimport sys\nfrom gevent import monkey\nmonkey.patch_all()\nimport random\n\nimport numpy as np\n"
+        "import torch\n",
+    ),
+    (
+        "import json\n\nimport isaacgym\nimport numpy as np\n",
+        "import json\n\nimport isaacgym\nimport random\n\nimport numpy as np\nimport torch\n",
     ),
 ]
 

@@ -388,10 +388,6 @@ _TESTS = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test)\.py$")
 """Where test runners look for tests."""
 
 
-UNREACHED = "; its arguments are unknown"
-"""The end of the note of a finding in an open world."""
-
-
 def unreached_step(interp: RunView, function: tuple[str, int]) -> Step:
     """The note of a finding in an open world: nothing in the project shows how its function is called."""
     path, index = function
@@ -400,7 +396,9 @@ def unreached_step(interp: RunView, function: tuple[str, int]) -> Step:
         return Step(path, 0, 0, "no entry point runs this module")
     tested = path in interp.imported_files and has_main_guard(interp.modules.by_path[path])
     but = " but its own module's test" if tested else ""
-    return Step(path, fn.start, fn.end, f"no entry point{but} reaches `{fn.qualname}()`{UNREACHED}")
+    return Step(
+        path, fn.start, fn.end, f"no entry point{but} reaches `{fn.qualname}()`; its arguments are unknown"
+    )
 
 
 def replace_fix(

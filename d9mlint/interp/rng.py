@@ -10,6 +10,7 @@ import msgspec
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
+from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
@@ -159,7 +160,7 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
             return False
         named = one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
         draws = [known for known in kb.rng(one.api) if known.draws]
-        if not named and of_unknown_library(kb, one):
+        if not named and of_unknown_library(kb, one.api):
             # Whether it draws is not known.
             continue
         if not named and (not draws or any(_draws_as_made(kb, one.args, known) for known in draws)):
@@ -167,11 +168,16 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
     return True
 
 
-def of_unknown_library(kb: Knowledge, value: v.Obj) -> bool:
-    """Whether nothing is known of the library that made an object."""
-    root, _, rest = value.api.partition(".")
-    known = root in kb.libraries or root in sys.stdlib_module_names or root in ("?", "builtins")
-    return bool(rest) and not known and not kb.roles(value.api)
+def of_unknown_library(kb: Knowledge, api: str) -> bool:
+    """Whether nothing is known of the library that has a function, or a method of an object."""
+    root, _, rest = api.partition(".")
+    known = root in kb.libraries or root in sys.stdlib_module_names or root in _NO_LIBRARIES
+    return bool(rest) and not known and not kb.roles(api)
+
+
+_NO_LIBRARIES = frozenset(
+    {"?", "builtins", "object", "super", *(kind.__name__ for kind in (tuple, list, set, dict, str, bytes))}
+)
 
 
 def _draws_as_made(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
@@ -195,6 +201,8 @@ def _always(probability: v.Value | None) -> bool:
 def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     """An RNG is drawn from here; True when it is surely unseeded."""
     if entry.kind == "draw" and delays_only(interp, node):
+        return False
+    if ASKED_FOR_FORM in interp.contexts:
         return False
     interp.listeners.tell(AnyDrawEvent(rng, entry, node))
     if rng in ("own", "entropy"):

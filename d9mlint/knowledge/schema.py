@@ -102,6 +102,7 @@ Role = Literal[
     "free-memory",
     "freezes-weights",
     "given-by-launcher",
+    "goes-first",
     "gives-duplicates",
     "gives-generator",
     "gives-loaded",
@@ -152,6 +153,7 @@ Role = Literal[
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
+    "own-estimators",
     "own-gradients",
     "parts",
     "plain-object",
@@ -530,7 +532,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``assigned`` is true when the names are attributes that are assigned the seed.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
-    a pattern among ``apis`` matches and that are something else.
+    a pattern among ``apis`` matches and that are something else. ``bodies`` are names of checkpoints, which may end in
+    ``*``, that have none of the layers which a call draws for what its first argument names.
     """
 
     id: str
@@ -562,6 +565,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only_env: dict[str, list[str]] = {}
     unless_inside: list[str] = []
     not_apis: list[str] = []
+    bodies: list[str] = []
     package: str = ""
     in_place: bool = False
     assigned: bool = False
@@ -746,7 +750,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     present figure, which ``figure`` begins or ends; a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
-    remedy, ``help_now`` that where the program takes what is there at the moment; ``sortable`` allows the fix
+    remedy, ``help_now`` that where the program takes what is there at the moment, ``help_endless`` that where the workers
+    never end; ``sortable`` allows the fix
     ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two listings, and ``turns`` where the rounds of
     the loop around the call deal with whatever is ready first; ``taken`` is that for what several workers have put
     into a queue, and ``identifier`` a value that differs between runs, so
@@ -779,6 +784,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     what: str = ""
     help: str = ""
     help_now: str = ""
+    help_endless: str = ""
     sortable: bool = False
     key: str = ""
     library: str = ""

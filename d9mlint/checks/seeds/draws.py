@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -96,12 +97,23 @@ class Late(NamedTuple):
 
 
 Kind = Literal[
-    "", "weak", "use", "mask", "data", "order", "head", "guess", "aside", "weak aside", "head aside"
+    "",
+    "weak",
+    "use",
+    "mask",
+    "data",
+    "order",
+    "head",
+    "guess",
+    "aside",
+    "weak aside",
+    "use aside",
+    "head aside",
 ]
 """What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
 model is used, one changes the data that a model is given, one is of a loader or sampler, or of the workers of a loader,
 which have their own rules, one happens where a checkpoint lacks the layers of a task, one is in a call that is only
-possible, one is behind an option, where it may be weak or of such layers too."""
+possible, one is behind an option, where it may be weak, for use or of such layers too."""
 
 
 class Early(NamedTuple):
@@ -157,8 +169,15 @@ _OF_DATA = frozenset({"weak", "order"})
 """Kinds of draws that a transform may make where its dataset is read, in the program itself or in a worker."""
 _GIVING = frozenset({"draw", "init", "mask"})
 """Kinds of draws that do nothing but give a value."""
-_OVERWRITABLE = frozenset({"", "aside"})
-"""Kinds of draws, other than those of initial weights, whose outcome may be overwritten."""
+_ASIDE: dict[tuple[str, bool], Kind] = {
+    ("weak", False): "weak aside",
+    ("weak", True): "use aside",
+    ("head", False): "head aside",
+    ("head", True): "head aside",
+}
+"""Kinds of draws that training alone makes matter, behind an option: by the kind and whether the model is used there."""
+_OVERWRITABLE = frozenset({"", "aside", "weak aside", "head aside"})
+"""Kinds of draws whose outcome may be overwritten, but for initial weights that are made in each run."""
 _OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow", "keras_numpy"})
 """Generators of initial weights of which it is known what is loaded over them."""
 _OF_PARAMETERS = frozenset({"torch"})
@@ -536,7 +555,7 @@ class Seeds(GraphVariables, Rule):
         if self.run.guessing:
             kind = "guess"
         elif self.run.state.aside:
-            kind = "aside" if kind not in _REPLACEABLE else "weak aside" if kind == "weak" else "head aside"
+            kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
         if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
             self.first[rng, "mask"] = self._here(event)
         if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
@@ -1093,26 +1112,29 @@ class Seeds(GraphVariables, Rule):
         """The places of draws whose outcome does not matter."""
         return self.run.overwritten_draws | self.seeded_again
 
-    def _first(self, rng: str, kind: Kind) -> First | None:
-        """The first draw of a kind whose outcome is not overwritten before it is read."""
+    def _first(self, rng: str, kind: Kind, lost: Set[Site] | None = None) -> First | None:
+        """The first draw of a kind whose outcome is not overwritten before it is read: at none of the places ``lost``."""
         first = self.first.get((rng, kind))
-        lost = self._lost() | self.restored_values() if first is not None else frozenset()
-        if first is None or first.place.site not in lost:
+        if first is None:
+            return None
+        lost = self._lost() | self.restored_values() if lost is None else lost
+        if first.place.site not in lost:
             return first
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
         return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
 
     def _initial_aside(self, rng: str, kind: Kind) -> First | None:
         """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
-        first = self.first.get((rng, kind))
-        return None if first is None or first.place.site in self._replaced(rng) else first
+        return self._first(rng, kind, self._replaced(rng)) if (rng, kind) in self.first else None
 
     def _missing(self, generator: GeneratorEntry, training: bool, asked: set[Site]) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts. ``asked`` are the
         calls that have been asked for a seed, which seeds all that they draw from."""
         rng, title = generator.id, generator.title
         strong, aside = self._first(rng, ""), self._first(rng, "aside")
-        spare, lacking = self._initial_aside(rng, "weak aside"), self._initial_aside(rng, "head aside")
+        spares = [self._initial_aside(rng, "weak aside"), self._first(rng, "use aside")]
+        spare = min((one for one in spares if one is not None), key=lambda one: one.place.order, default=None)
+        lacking = self._initial_aside(rng, "head aside")
         weak, head = self._weights(rng)
         order = self.first.get((rng, "order"))
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
@@ -1345,15 +1367,22 @@ _VARIABLES = frozenset({"trainable_variables", "trainable_weights", "variables",
 
 def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
     """Whether a checkpoint may hold the layers that an entry draws: nothing in the call says that they are new, or it is
-    in a folder, where a program may have put it."""
+    in a folder, where a program may have put it. One that is known to have no such layers does not."""
     if not entry.apis[0].endswith(".from_pretrained") or not isinstance(node, m.Call):
         return False
-    if not any(one.name in _NEW_LAYERS for one in node.keywords):
-        return True
     named = node.args[0] if node.args and not isinstance(node.args[0], m.Star) else None
     given = run.eval(named) if isinstance(named, (m.Name, m.Const)) else v.UNKNOWN
     text = given.value if isinstance(given, v.Lit) else None
+    if isinstance(text, str) and _is_body(text, entry):
+        return False
+    if not any(one.name in _NEW_LAYERS for one in node.keywords):
+        return True
     return named is not None and (not isinstance(text, str) or text.startswith((".", "/", "~")))
+
+
+def _is_body(name: str, entry: RngEntry) -> bool:
+    """Whether a checkpoint of this name has none of the layers of an entry."""
+    return any(fnmatchcase(name, pattern) for pattern in entry.bodies)
 
 
 _NEW_LAYERS = frozenset({"num_labels", "id2label", "label2id", "config", "ignore_mismatched_sizes"})

@@ -153,6 +153,8 @@ def _first_own(code: Code, stmt: ast.stmt, own: Callable[[str], bool]) -> ast.st
     if stmt not in code.tree.body:
         return stmt
     for other in reversed(code.tree.body[: code.tree.body.index(stmt)]):
+        if code.start(other) < code.front:
+            break
         if isinstance(other, ast.ImportFrom):
             names = ["" if other.level else (other.module or "").partition(".")[0]]
         elif isinstance(other, ast.Import):
