@@ -21,12 +21,13 @@ def test_the_call_of_the_release_that_the_program_was_written_for_is_inserted(
     assert "tf.set_random_seed(0)" in (root / "train.py").read_text()
 
 
-def test_a_seed_of_another_graph_is_not_inserted_once_more(
+def test_a_graph_that_replaces_another_one_is_seeded_behind_that(
     run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
 ) -> None:
     root = project({"train.py": IN_A_GRAPH})
     run("--fix", "--unsafe-fixes", ".", cwd=root)
-    assert (root / "train.py").read_text() == IN_A_GRAPH
+    wanted = IN_A_GRAPH.replace("graph()\n", "graph()\ntf.set_random_seed(0)\n")
+    assert (root / "train.py").read_text() == wanted
 
 
 def test_a_graph_beside_eager_execution_is_seeded_where_it_becomes_the_default_one(

@@ -194,7 +194,7 @@ def test_a_graph_that_the_program_makes_is_seeded_where_it_is_made(tmp_path: Pat
     assert found.help == (
         "call `tf.compat.v1.set_random_seed(seed)` where this graph is the default one, before its operations are made"
     )
-    assert found.fix is None
+    assert found.fix is not None and [one.content for one in found.fix.edits] == ["\ntf.set_random_seed(0)"]
     (found,) = findings(tmp_path, text.format(""), "DET104")
     assert found.help == "call `tf.compat.v1.set_random_seed(seed)` at the start of train.py"
     assert found.fix is not None

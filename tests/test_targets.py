@@ -579,6 +579,37 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
 
 
 @pytest.mark.parametrize(
+    ("line", "library", "version"),
+    [
+        ("module add plgrid/libs/tensorflow-gpu/2.2.0-python-3.8", "tensorflow", "2.2.0"),
+        ("  module load cuda/11.0 TensorFlow/2.4.1-fosscuda-2020b", "tensorflow", "2.4.1"),
+        ("ml PyTorch/1.10.0-foss-2021a-CUDA-11.3.1", "torch", "1.10.0"),
+        ("conda install -y tensorflow-gpu=2.2", "tensorflow", "2.2"),
+        ("source env && pip install torch==1.7.1", "torch", "1.7.1"),
+    ],
+)
+def test_versions_in_a_script_count_where_no_other_file_pins(
+    tmp_path: Path, line: str, library: str, version: str
+) -> None:
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "train.sh").write_text(
+        f"#!/bin/bash\n#SBATCH --gres=gpu:1\n{line}\npython train.py\n"
+    )
+    found = project(tmp_path).version(library)
+    assert found.version.startswith(version) and "jobs/train.sh:3" in found.source
+    pinned = project(tmp_path, requirements__txt=f"{library}==2.0.1\n")
+    assert pinned.version(library).source == "pinned in requirements.txt:1"
+
+
+@pytest.mark.parametrize(
+    "line", ["# module load torch/1.3.0", "module unload torch/1.3.0", "echo torch/1.3.0", "cd torch/1.3.0"]
+)
+def test_other_lines_of_a_script_are_no_versions(tmp_path: Path, line: str) -> None:
+    (tmp_path / "train.sh").write_text(f"{line}\n")
+    assert "train.sh" not in project(tmp_path).version("torch").source
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "| TransE-PyTorch | 11.1 | 25.33 |",

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 
 import msgspec
 
-from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
+from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED, OP_DETERMINISM
 from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Confidence, Finding, Severity
 from d9mlint.base.terminal import listed, shortened
 
@@ -31,11 +31,11 @@ def merge(
     leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     reports = [list(findings) for findings in found]
-    asked = any(one.code == _SWITCH for findings in reports for one in findings)
+    asked = OP_DETERMINISM in shown or any(one.code == _SWITCH for findings in reports for one in findings)
     for findings in reports:
         for one in findings:
             if asked and SWITCHED in one.remedy and one.entry_point is None and one.scope:
-                # A function: all programs that may call it are asked for the switch.
+                # A function: all programs that may call it have the switch, or are asked for it.
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             if one.unless and one.unless in shown:
                 continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from d9mlint.base.errors import UsageError, nearest
@@ -61,6 +61,11 @@ PIN_DIRECTORY = re.compile(
     re.IGNORECASE,
 )
 """Directories that usually hold files of the project above them that pin versions: ``docker``, ``conda_envs``."""
+_SCRIPT_DIRECTORY = re.compile(
+    r"(?:^|[-_.])(?:bash|clusters?|experiments?|hpc|jobs?|launch|runs?|sbatch|scripts?|sh|shell|slurm|submit)(?:[-_.]|$)",
+    re.IGNORECASE,
+)
+"""Directories that usually hold scripts which run the project: ``jobs``, ``slurm_scripts``."""
 
 ENVIRONMENT_MARKER = "pyvenv.cfg"
 """A directory that holds this file is a virtual environment, whatever its name."""
@@ -149,9 +154,18 @@ def holds_pins(directory: str) -> bool:
 
 def pin_directories(root: str) -> list[str]:
     """The directories of a project that usually hold its pin files. Virtual environments are none of them."""
+    return _directories(root, holds_pins)
+
+
+def script_directories(root: str) -> list[str]:
+    """The directories of a project that usually hold scripts which run it."""
+    return _directories(root, lambda directory: _SCRIPT_DIRECTORY.search(directory) is not None)
+
+
+def _directories(root: str, wanted: Callable[[str], bool]) -> list[str]:
     try:
         with os.scandir(root) as entries:
-            found = sorted(e.path for e in entries if e.is_dir(follow_symlinks=False) and holds_pins(e.name))
+            found = sorted(e.path for e in entries if e.is_dir(follow_symlinks=False) and wanted(e.name))
     except OSError:
         return []
     return [path for path in found if not os.path.lexists(os.path.join(path, ENVIRONMENT_MARKER))]

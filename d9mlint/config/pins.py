@@ -1,5 +1,5 @@
 """The versions that a project's own files pin: requirements, pyproject, setup, lock and environment files, Dockerfiles;
-where these are silent, its README.
+where these are silent, its README and the scripts that load modules of a cluster or install releases.
 
 They are looked for in the project's root and in the directories that usually hold them (``config/environment.yml``);
 what the root pins goes first. Every reader adds what a text requires; what cannot be read becomes a problem with file
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from d9mlint.base.paths import TooLarge, absolute, boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
-from d9mlint.config.discover import DOCKERFILE, pin_directories
+from d9mlint.config.discover import DOCKERFILE, pin_directories, script_directories
 from d9mlint.config.markers import holds
 from d9mlint.knowledge.versions import DIGITS
 
@@ -111,13 +111,14 @@ class Pin(NamedTuple):
     @property
     def kind(self) -> str:
         """What says so: a ``lock``, an ``image``, whose versions requirements replace, ``requirements`` under a usual
-        name, a ``variant`` of them, as ``requirements-old.txt``, or a ``readme``."""
+        name, a ``variant`` of them, as ``requirements-old.txt``, or a ``readme``, as a script is one: it says what its
+        author used."""
         directory, _, name = self.file.rpartition("/")
         if name.endswith(_LOCKS):
             return "lock"
         if DOCKERFILE in name:
             return "image"
-        if name.lower().startswith("readme"):
+        if name.lower().startswith("readme") or name.endswith(_SCRIPTS):
             return "readme"
         usual = name in _USUAL or directory.rpartition("/")[2] == "requirements"
         return "requirements" if usual else "variant"
@@ -210,6 +211,10 @@ def _pin_files(root: Path) -> Iterator[tuple[Path, Callable[[_Reader, str, Path,
         for pattern, read in (*_READERS[:-2], *_BELOW):
             for path in sorted(Path(directory).glob(pattern)):
                 yield path, read, True
+    for directory in (str(root), *script_directories(str(root))):
+        for path in sorted(Path(directory).glob("*.*")):
+            if path.name.endswith(_SCRIPTS):
+                yield path, _script, directory != str(root)
 
 
 class _Reader:
@@ -703,6 +708,35 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
                 extras.setdefault(library, set()).update(named)
     reader.prose = False
     _ask_for_extras(reader, extras)
+
+
+def _script(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """What a shell script loads of a cluster's modules, ``module load libs/tensorflow/2.2.0-python-3.8``, and what it
+    installs."""
+    reader.prose = True
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if len(line) <= LONGEST and not line.lstrip().startswith("#")
+    ]
+    for number, line in lines:
+        loading = _LOADS_MODULES.match(line)
+        for word in line[loading.end() :].split() if loading is not None else ():
+            found = _MODULE.match(word.strip("'\""))
+            if found is not None:
+                _said(reader, name, number, found.group(1), None, found.group(2))
+    if " install " in text or " create " in text:
+        _installed(reader, name, lines)
+    reader.prose = False
+
+
+_SCRIPTS = (".sh", ".slurm", ".sbatch", ".pbs", ".job", ".lsf", ".bash")
+"""How the names of scripts end that run a program on a cluster."""
+_LOADS_MODULES = re.compile(
+    r"\s*(?:module\s+(?:-\S+\s+)*(?:load|add|switch|swap)|ml(?:\s+load)?)\s+", re.ASCII
+)
+_MODULE = re.compile(r"(?:[\w.+-]+/)*([A-Za-z][A-Za-z_-]*)/v?(\d+(?:\.\d+)+)", re.ASCII)
+"""A module of a cluster, by its name and version, whatever is behind that: ``TensorFlow/2.4.1-foss-2020b``."""
 
 
 def _plain(line: str) -> str:

@@ -404,6 +404,7 @@ class Analyzer:
             device=trained_on(interp) if entry is not None else "",
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
+            switched_on=trains and interp.switches.tf_wanted,
             without_gradient=packed(self._parameters(interp)),
         )
 

@@ -92,14 +92,15 @@ def built(interp: Interp) -> bool:
     return interp.switches.tf_graph or interp.kb_matches("tensorflow", "<2.0")
 
 
-def reset(interp: Interp) -> None:
+def reset(interp: Interp, node: Any) -> None:
     """The default graph is replaced by a new one."""
+    new = _new(interp.state.level(GENERATOR))
     if not built(interp):
-        interp.state.rng[FIRST_GRAPH] = _new(interp.state.level(GENERATOR))
+        interp.state.rng[FIRST_GRAPH] = new
         return
     for loop in interp.orders.loops:
         loop.graphs = True
-    interp.state.rng[GENERATOR] = _new(interp.state.level(GENERATOR))
+    interp.state.rng[GENERATOR] = new._replace(graph=interp.here(node))
 
 
 def _new(known: Rng) -> Rng:

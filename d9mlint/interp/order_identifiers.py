@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.columns import TABLES, is_column
 from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.order_kinds import is_text
 
@@ -26,6 +28,8 @@ _CHOICE = -1
 _MOST = 64
 _CHOOSING = frozenset({"%", "&", "//", ">>", "^"})
 _KEYS = frozenset({"keys", "items"})
+_COLUMN = "@identifiers in "
+"""How the attributes of a table begin that stand for its columns of identifiers."""
 
 
 def of(value: v.Value | None) -> Order | None:
@@ -56,13 +60,16 @@ def compared(value: v.Value | None) -> Order | None:
 
 
 def ranked(
-    orders: Orders, entry: OrderEntry | None, args: v.Args, node: Any, owner: v.Value | None
+    interp: Interp, entry: OrderEntry | None, api: str, args: v.Args, node: Any, owner: v.Value | None
 ) -> Order | None:
     """The identifiers by which a call sorts, or of which it gives the smallest or largest."""
+    by_column = _by_column(interp, api, args, owner)
+    if by_column is not None:
+        return by_column
     if entry is None or not entry.key:
         return None
     if entry.key in args.kw:
-        return orders.ranked.pop(id(node), None)
+        return interp.orders.ranked.pop(id(node), None)
     if owner is None and len(args.pos) > 1:
         return next((order for one in args.pos if (order := leading(one)) is not None), None)
     return compared(owner if owner is not None else args.pos[0] if args.pos else None)
@@ -79,8 +86,9 @@ def called(
 ) -> v.Value:
     """The result of a library call, with what is known of identifiers."""
     role, name = entry.role if entry is not None else "", api.rpartition(".")[2]
+    _keep_columns(api, args, result, owner)
     if ranked is not None:
-        if role == "settle" and owner is not None:
+        if owner is not None and (role == "settle" or v.truth(args.kw.get("inplace") or v.FALSE)):
             orders.put(owner, arbitrary(ranked))
         elif entry is not None and entry.gives == "element":
             orders.decide(arbitrary(ranked))
@@ -110,9 +118,48 @@ def arbitrary(order: Order | None) -> Order | None:
     return order._replace(kind="sequence", loop=0) if order is not None else None
 
 
-def keyed(orders: Orders, owner: v.Value, index: v.Value) -> None:
+def _by_column(interp: Interp, api: str, args: v.Args, owner: v.Value | None) -> Order | None:
+    """The identifiers in the first column by which a table is sorted, or grouped in the order of what is in it."""
+    if not isinstance(owner, v.Obj) or owner._attrs is None:
+        return None
+    role = interp.kb.role(api, "orders-by-column")
+    if role is None or all_hold(args, role.when) is False:
+        return None
+    named = args.get(role.arg, role.pos)
+    if isinstance(named, v.Items) and named.elts:
+        named = named.elts[0]
+    return of(owner.attrs.get(f"{_COLUMN}{named.value}")) if isinstance(named, v.Lit) else None
+
+
+def _keep_columns(api: str, args: v.Args, result: v.Value, owner: v.Value | None) -> None:
+    """Note which columns of a table that is made hold identifiers: those of what it is made from."""
+    if not isinstance(result, v.Obj) or not api.startswith(TABLES):
+        return
+    for value in (owner, *args.pos, *args.kw.values()):
+        for one in value.elts[:_MOST] if isinstance(value, v.Items) else (value,):
+            if isinstance(one, v.Mapping):
+                for name, column in one.items.items():
+                    _note_column(result, name, compared(column))
+            elif isinstance(one, v.Obj) and one._attrs is not None and one is not result:
+                held = [(name, of(column)) for name, column in one.attrs.items() if name.startswith(_COLUMN)]
+                for name, order in held:
+                    _note_column(result, name.removeprefix(_COLUMN), order)
+
+
+def _note_column(table: v.Obj, name: object, order: Order | None) -> None:
+    if order is not None:
+        column = v.Obj("?", "?")
+        column.order = order
+        table.attrs[f"{_COLUMN}{name}"] = column
+
+
+def keyed(orders: Orders, owner: v.Value, index: v.Value, value: v.Value | None = None) -> None:
     """``owner[index] = value``."""
     chosen(orders, index)
+    if isinstance(owner, v.Obj) and isinstance(index, v.Lit) and is_column(owner):
+        if f"{_COLUMN}{index.value}" in owner.attrs:
+            del owner.attrs[f"{_COLUMN}{index.value}"]
+        _note_column(owner, index.value, compared(value))
     order = leading(index) if isinstance(owner, v.Mapping) else None
     if order is not None and owner.order is None:  # type: ignore[union-attr]
         orders.put(owner, order)

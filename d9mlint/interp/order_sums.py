@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import is_time
+from d9mlint.interp.columns import is_column
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -38,7 +39,13 @@ def is_float(interp: Interp, value: v.Value | None) -> bool:
     if value.type == TENSOR:
         dtype = shapes.form(value).dtype
         return dtype is None or shapes.is_dtype(dtype, "floating")
-    return FLOAT in (raw_kind(interp, value), raw_kind_of_elements(interp, value))
+    kinds = (raw_kind(interp, value), raw_kind_of_elements(interp, value))
+    return FLOAT in kinds or (not any(kinds) and _is_selected(value))
+
+
+def _is_selected(value: v.Obj) -> bool:
+    """Whether a value is a column of a table, as that has it: most hold what was measured."""
+    return value.api.endswith(".__getitem__") and is_column(value)
 
 
 def are_floats(interp: Interp, values: v.Value) -> bool:

@@ -472,7 +472,7 @@ class Orders:
         entry = interp.kb.order(api, owner is not None)
         if not self.origins:
             return self._called(interp, entry, api, args, node, result, owner)
-        ranked = order_identifiers.ranked(self, entry, args, node, owner)
+        ranked = order_identifiers.ranked(interp, entry, api, args, node, owner)
         result = self._called(interp, entry, api, args, node, result, owner)
         return order_identifiers.called(self, entry, api, args, result, owner, ranked)
 
@@ -1245,7 +1245,7 @@ class Orders:
             loop = self.loop_older_than(holder) if holder is not None else None
             if loop is not None and stmt.value.id in _counted_up(running(interp)):
                 self.decide(loop.order)
-        order_identifiers.keyed(self, owner, index)
+        order_identifiers.keyed(self, owner, index, value)
         for one in (index, value):
             order = self.deep(one)
             if order is not None and order.kind == INDEX:

@@ -188,7 +188,7 @@ class Switches:
     @on_call(*graphs.RESETS)
     def new_graph(self, call: CallEvent) -> None:
         """Another graph becomes the default one that the program has without making one."""
-        graphs.reset(self._interp)
+        graphs.reset(self._interp, call.node)
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:

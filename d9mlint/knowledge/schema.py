@@ -149,6 +149,7 @@ Role = Literal[
     "no-variable",
     "no-weights",
     "optimizes",
+    "orders-by-column",
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",

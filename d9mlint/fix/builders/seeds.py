@@ -76,14 +76,13 @@ def _seed_in_graph(context: Context, finding: Finding) -> Fix | None:
     last = finding.flow[-1]
     code = context.code(last.path)
     node = code.at(last.start, last.end) if code is not None else None
-    above = (
-        next((one for one in code.ancestors(node) if isinstance(one, ast.With)), None)
-        if node and code
-        else None
-    )
-    if code is None or above is None:
+    if code is None or node is None:
         return None
-    start = Start(code, (), context.is_own, above.body[0])
+    stmt = code.statement(node)
+    within = isinstance(stmt, ast.With)
+    if not within and not isinstance(stmt, ast.Expr):
+        return None
+    start = Start(code, (), context.is_own, stmt.body[0] if isinstance(stmt, ast.With) else stmt, not within)
     if "tensorflow.compat.v1" in _imported(code) and "tensorflow" not in _imported(code):
         call = f"{start.name('tensorflow.compat.v1')}.set_random_seed"
     elif context.matches(finding, "tensorflow", "<2.0"):

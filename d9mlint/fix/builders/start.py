@@ -20,13 +20,20 @@ class Start:
     """Collects the statements of one block, with the imports that they need, for a place in a program.
 
     ``offsets`` are places of the entry point's own file that the block has to come before, ``own`` tells whether a module of
-    that top-level name may be one of the project. The block stands before ``anchor`` where that is given.
+    that top-level name may be one of the project. The block stands before ``anchor`` where that is given, or right
+    ``below`` it.
     """
 
     def __init__(
-        self, code: Code, offsets: Iterable[int], own: Callable[[str], bool], anchor: ast.stmt | None = None
+        self,
+        code: Code,
+        offsets: Iterable[int],
+        own: Callable[[str], bool],
+        anchor: ast.stmt | None = None,
+        below: bool = False,
     ) -> None:
         self.code = code
+        self.below = below
         self.anchor, self.behind = (anchor, False) if anchor is not None else _place(code, offsets)
         if isinstance(self.anchor, (ast.Import, ast.ImportFrom)) and not self.behind:
             self.anchor = _first_own(code, self.anchor, own)
@@ -55,6 +62,9 @@ class Start:
         if anchor is None or not self._lines or self._imports_too_early(anchor):
             return None
         at_top = self.code.top(anchor) is anchor
+        if self.below:
+            block = changes.insert_after(self.code, anchor, self._lines)
+            return None if block is None else changes.with_imports(self.code, self._imports, block)
         if self.behind:
             block = changes.insert_after(self.code, anchor, ["", *self._lines])
             if block is None or not block[0].content.startswith("\n"):
