@@ -14,6 +14,7 @@ import msgspec
 from d9mlint.base.entry_report import EntryReport, shown
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
+from d9mlint.checks.absent_modules import all_as_advice
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir import bodies
@@ -94,7 +95,7 @@ def analyze_shares(
         if files[module].path in share.own
     ]
     rest = _reports(tasks, job, shares, executor, spent, _counter("other modules", progress))
-    return Runs(entries, rest)
+    return Runs(all_as_advice(entries, project.modules), rest)
 
 
 Unreached = tuple[int, tuple[int, ...]]
@@ -239,22 +240,22 @@ def _reports(
         gc.collect()
         gc.freeze()
         # The imports of the first run are there for all others, in whatever process inherits them.
-        first = missing[:1] if executor.inherits else []
+        first = 1 if executor.inherits else 0
 
-        def count(done: int) -> None:
+        def finished(place: int, made: Sequence[tuple[EntryReport, float]]) -> None:
+            for task, (report, seconds) in zip(missing[place:], made, strict=False):
+                known[task] = report
+                spent[report.entry] = spent.get(report.entry, 0.0) + seconds
+                cache = shares[task.share].cache
+                if cache is not None:
+                    cache.put(job.name(task), report)
             if progress is not None:
-                progress(len(tasks) - len(missing) + done, len(tasks))
+                progress(len(known), len(tasks))
 
-        count(0)
+        finished(0, [])
         with collector_seldom():
-            made = [job.run(task) for task in first]
-            made += executor.map(job, missing[len(first) :], lambda done: count(len(first) + done))
-        for task, (report, seconds) in zip(missing, made, strict=True):
-            known[task] = report
-            spent[report.entry] = spent.get(report.entry, 0.0) + seconds
-            cache = shares[task.share].cache
-            if cache is not None:
-                cache.put(job.name(task), report)
+            Serial().map(job, missing[:first], finished)
+            executor.map(job, missing[first:], lambda place, made: finished(first + place, made))
     return [known[task] for task in tasks]
 
 

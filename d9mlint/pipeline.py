@@ -538,11 +538,16 @@ def _judged(
     spent: dict[str, float] = {}
     first = parts[0].settings
     executor = executor_for(_jobs(first), first.executor)
-    runs = analyze_shares(shares, executor, spent, progress)
+    finished = False
+    try:
+        runs = analyze_shares(shares, executor, spent, progress)
+        finished = True
+    finally:
+        # A run that is ended by hand goes on from here next time.
+        for share in shares:
+            if share.cache is not None:
+                share.cache.write(finished=finished)
     said += executor.warnings()
-    for share in shares:
-        if share.cache is not None:
-            share.cache.write()
     clock.lap("checks")
     clock.rank("checks", spent)
     analysis = findings_of(plan, runs, found, sources, parts)

@@ -261,3 +261,49 @@ def test_progress_counts_programs(tmp_path: Path, jobs: int) -> None:
     assert programs[-1] == "analyzing programs: 8 of 8"
     assert len(programs) > 3
     assert said[-1] == "analyzing other modules: 8 of 8"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("stage", ["programs", "other modules"])
+def test_what_an_ended_run_has_made_is_not_made_again(tmp_path: Path, jobs: int, stage: str) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "pyproject.toml").write_text("")
+    for number in range(8):
+        (root / f"run{number}.py").write_text("import torch\n\nprint(torch.rand(3))\n")
+        (root / f"part{number}.py").write_text("def never(x):\n    return x.cumsum(0)\n")
+    overrides = {"cache-dir": str(tmp_path / "cache"), "jobs": jobs}
+    settings = load_settings(str(root), isolated=True, overrides=overrides)
+    last = ""
+
+    def end(said: str) -> None:
+        nonlocal last
+        before, last = last, said
+        counted = f"analyzing {stage}: "
+        if before.startswith(counted) and said.startswith(counted) and not said.endswith(": 0 of 8"):
+            done = int(said.removeprefix(counted).split()[0])
+            if done >= 4:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check([str(root)], settings, progress=end)
+    done = int(last.split(": ")[1].split()[0])
+    assert done >= 4
+    # An end before anything is made takes nothing away, nor does a changed program anything but its own report.
+    (root / "run0.py").write_text("import torch\n\nprint(torch.rand(4))\n")
+    again: list[str] = []
+
+    def end_at_once(said: str) -> None:
+        again.append(said)
+        if said.startswith(f"analyzing {stage}: "):
+            raise KeyboardInterrupt
+
+    for _ in range(2):
+        again.clear()
+        with pytest.raises(KeyboardInterrupt):
+            check([str(root)], settings, progress=end_at_once)
+        kept = done - 1 if stage == "programs" else done
+        assert f"analyzing {stage}: {kept} of 8" in again
+    whole = check([str(root)], settings)
+    fresh = load_settings(str(root), isolated=True, overrides={"cache": False, "jobs": 1})
+    assert whole.items == check([str(root)], fresh).items

@@ -83,6 +83,34 @@ def test_only_what_is_new_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert parsed == ["b.py"]
 
 
+def test_what_an_ended_run_has_read_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [File(f"f{number}.py", f"a = {number}\n") for number in range(5)]
+    counted: list[tuple[int, int]] = []
+    monkeypatch.setattr(gathering, "BATCH", 2)
+    parse = gathering._parse
+    calls = 0
+
+    def ended(
+        new: Sequence[gathering.SourceLike], *options: Any
+    ) -> tuple[dict[str, tuple[bytes, bool]], dict[str, float]]:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return parse(new, *options)
+
+    monkeypatch.setattr(gathering, "_parse", ended)
+    with pytest.raises(KeyboardInterrupt):
+        gather(files, jobs=1, cache=str(tmp_path))
+    found = gather(
+        files, jobs=1, cache=str(tmp_path), progress=lambda done, total: counted.append((done, total))
+    )
+    assert [facts.digest for facts in found] == [file.digest for file in files]
+    assert counted[-1] == (1, 1)
+
+
 def test_a_warm_run_starts_no_process_and_no_run_imports_the_parser(tmp_path: Path) -> None:
     code = textwrap.dedent("""
         import sys

@@ -1189,6 +1189,30 @@ def test_states_of_the_gpu_are_named_where_the_device_is_not_known(
     assert ("the torch and CUDA RNG states" in found.message) is said
 
 
+@pytest.mark.parametrize(("in_dataset", "outside"), [(True, False), (False, True), (True, True)])
+def test_an_iterator_whose_dataset_draws_is_not_saved(
+    tmp_path: Path, in_dataset: bool, outside: bool
+) -> None:
+    crop = "tf.image.random_crop(x, [2])"
+    text = (
+        "import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        "optimizer = tf.keras.optimizers.Adam()\nstep = tf.Variable(0)\ntf.keras.utils.set_random_seed(0)\n"
+        "data = tf.data.Dataset.from_tensor_slices(tf.zeros((9, 3))).shuffle(9)\n"
+        f"data = data.map(lambda x: {crop if in_dataset else 'x[:2]'})\n"
+        "saved = tf.train.Checkpoint(model=model, optimizer=optimizer, step=step)\n"
+        'saved.restore(tf.train.latest_checkpoint("states"))\nfor epoch in range(int(step), 9):\n'
+        "    for x in data.batch(3):\n        with tf.GradientTape() as tape:\n"
+        f"            loss = tf.reduce_sum(model(x{' + tf.random.normal([3, 2])' if outside else ''}))\n"
+        "        weights = model.trainable_variables\n"
+        "        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))\n"
+        '    step.assign_add(1)\n    saved.save("states/last")\n'
+    )
+    (found,) = findings(tmp_path, text, "DET601")
+    assert found.help is not None and "iterate the dataset through an iterator" in found.help
+    assert ("draw from a `tf.random.Generator`" in found.help) is outside
+    assert ("`stateless_random_*` ops" in found.help) is in_dataset
+
+
 @pytest.mark.parametrize(
     ("rounds", "expected"),
     [("while True", "give each worker its own queue"), ("for _ in range(25)", "put the number of the item")],

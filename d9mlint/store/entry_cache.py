@@ -8,6 +8,7 @@ tool, the rules, the targets, the device.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,12 @@ from d9mlint.store.results import file_digest
 
 KEPT = 4
 """How many projects' reports are kept in one cache directory, with a file for each part; the oldest go."""
+
+INTERVAL = 30.0
+"""Seconds after which the reports that a run has made are written while it goes on."""
+
+SHARE = 50
+"""Writing them takes at most this part of a run: a fiftieth."""
 
 
 class KnownFile(NamedTuple):
@@ -81,6 +88,8 @@ class EntryCache:
         self._configs = {p: d for p, d in old.configs.items() if file_digest(p) == d} if old else {}
         self._kept: dict[str, EntryReport] = {}
         self.made = 0
+        self._written = time.monotonic()
+        self._took = 0.0
 
     def get(self, name: str) -> EntryReport | None:
         """The report of a run that would do the same again."""
@@ -107,15 +116,24 @@ class EntryCache:
         return self._edits[index]
 
     def put(self, name: str, report: EntryReport) -> None:
-        """Keep a report."""
+        """Keep a report. From time to time what is kept is written: a run that does not come to its end need not
+        begin anew."""
         self.made += 1
         if not report.failure:
             self._kept[name] = report
+        begun = time.monotonic()
+        if begun - self._written > max(INTERVAL, SHARE * self._took):
+            self.write(finished=False)
+            self._written = time.monotonic()
+            self._took = self._written - begun
 
-    def write(self) -> None:
-        """Write what was kept."""
+    def write(self, *, finished: bool = True) -> None:
+        """Write what was kept. Until a run is ``finished``, it has not yet asked for all that is known."""
         if not self.made:
             return
+        if not finished and self._old is not None:
+            for name in self._old.reports.keys() - self._kept.keys():
+                self.get(name)
         configs = {path: file_digest(path) for r in self._kept.values() for path in r.config_files}
         files = [_State(file.path, file.code, file.facts.digest) for file in self._files]
         kept = _Kept(self._key, files, configs, self._kept)

@@ -20,6 +20,9 @@ from d9mlint.store.facts_cache import Cache
 SHARE = 60_000
 """Characters that are worth one more process."""
 
+BATCH = 4000
+"""So many files are read before their facts go to the cache: a run that is ended by hand need not read them again."""
+
 
 class SourceLike(Protocol):
     """What is known of a file: its text, and a digest of its content."""
@@ -72,13 +75,16 @@ def gather(
                 missing[digest] = source
             else:
                 known[digest] = found
-        if missing:
-            packed, seconds = _parse(list(missing.values()), jobs, progress)
+        unread = list(missing.values())
+        for begin in range(0, len(unread), BATCH):
+            count = None if progress is None else _counted(progress, begin, len(unread))
+            packed, seconds = _parse(unread[begin : begin + BATCH], jobs, count)
             if spent is not None:
                 for digest in seconds:
                     spent(missing[digest].path, seconds[digest])
             new: dict[str, bytes] = {}
-            for digest, source in missing.items():
+            for source in unread[begin : begin + BATCH]:
+                digest = source.digest
                 one, final = packed.pop(digest)
                 facts = unpack(one) or failed(source.text, digest, CRASHED)
                 if facts.problem is not None and facts.problem.code == "DET001" and source.cells:
@@ -89,13 +95,17 @@ def gather(
                     new[digest] = one
             if cache is not None:
                 cache.put(new)
-                if cache.warning is not None and warn is not None:
-                    warn(cache.warning)
+        if unread and cache is not None and cache.warning is not None and warn is not None:
+            warn(cache.warning)
         return [known[source.digest] for source in sources]
 
 
+def _counted(progress: Callable[[int, int], None], begin: int, total: int) -> Callable[[int], None]:
+    return lambda done: progress(begin + done, total)
+
+
 def _parse(
-    sources: Sequence[SourceLike], jobs: int, progress: Callable[[int, int], None] | None = None
+    sources: Sequence[SourceLike], jobs: int, progress: Callable[[int], None] | None = None
 ) -> tuple[dict[str, tuple[bytes, bool]], dict[str, float]]:
     """Packed facts by digest, and whether they are a matter of the text alone (a crash or a time limit
     may not come again: they are not for the cache); and the CPU seconds that each text took."""
@@ -106,10 +116,7 @@ def _parse(
     largest_first = sorted(sources, key=lambda s: (-sizes[s.digest], s.digest))
     workers = max(1, min(jobs, len(sources), total // SHARE))
     pool = Pool(workers)
-    packed = pool.run(
-        largest_first,
-        None if progress is None else lambda done: progress(done, len(sources)),
-    )
+    packed = pool.run(largest_first, progress)
     for source in sources:
         if source.digest not in packed:
             packed[source.digest] = _parse_here(source)

@@ -104,12 +104,8 @@ class ResumedTrainers(Rule):
             # It may keep them itself.
             return
         goes_on = self.run.kb.role(call.api, "resumes-training")
-        made_by = self.run.kb.role(owner.api, "resumes-training")
         if goes_on is not None and goes_on.arg == "self":
-            other, option = self.run.given_instead.get(owner.birth, (None, ""))
-            if made_by is None and isinstance(other, (v.Inst, v.Obj)):
-                self._gone_on(other, _given(call.args, option), goes_on)
-            elif all_hold(call.args, goes_on.when) is None:
+            if all_hold(call.args, goes_on.when) is None:
                 self._gone_on(owner, self._in_branch(owner, call, goes_on), goes_on)
             else:
                 self._gone_on(owner, call.args, goes_on)
@@ -317,14 +313,3 @@ def _puts_back(kb: Knowledge, api: str) -> bool:
     loads, _, method = api.rpartition(".")
     apart = kb.role(loads, "leaves-out")
     return apart is not None and apart.arg == method
-
-
-def _given(args: v.Args, option: str) -> v.Args:
-    """Arguments as they are where an option is given that is off by default."""
-
-    def one(value: v.Value) -> v.Value:
-        switched = isinstance(value, v.Lit) and value.option == option and isinstance(value.value, bool)
-        return v.Lit(not value.value) if isinstance(value, v.Lit) and switched else value
-
-    kw = {name: one(value) for name, value in args.kw.items()}
-    return v.Args([one(value) for value in args.pos], kw, args.star, args.dstar)

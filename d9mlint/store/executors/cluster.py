@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from d9mlint.base.errors import UsageError
-from d9mlint.store.executors.protocol import Job, Progress, R, T, in_order, parts_of
+from d9mlint.store.executors.protocol import Finished, Job, R, T, in_order, parts_of, place_of
 from d9mlint.store.executors.remote import Done, Shared, share
 
 CONNECT = 10.0
@@ -43,7 +43,7 @@ class Cluster:
         self._warnings: list[str] = []
         self._directory = ""
 
-    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], finished: Finished[R] | None = None) -> list[R]:
         """The result of each task, in order. Raises UsageError where there is no cluster to run them on, or its
         workers are not fit for it."""
         parts = parts_of(tasks, self.connect())
@@ -56,13 +56,17 @@ class Cluster:
         for done in outcome.done.values():
             if done.problem:
                 raise UsageError(f"{done.problem} All of its workers must have the same d9mlint and Python.")
+        results: dict[int, list[R]] = {index: done.results for index, done in outcome.done.items()}
+        if finished is not None:
+            for index in results:
+                finished(place_of(parts, index), results[index])
         missing = len(parts) - len(outcome.done)
         if missing:
             self._warnings.append(
                 f"{missing} of {len(parts)} parts of the analysis were not finished on the {self.name} cluster "
                 f"({outcome.lost}); they were run in the main process."
             )
-        return in_order(job, parts, {index: done.results for index, done in outcome.done.items()})
+        return in_order(job, parts, results, finished)
 
     def warnings(self) -> list[str]:
         """What went wrong since this was last asked."""

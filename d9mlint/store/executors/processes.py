@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from d9mlint.store.executors.protocol import Job, Progress, R, T, in_order, parts_of
+from d9mlint.store.executors.protocol import Finished, Job, R, T, in_order, parts_of, place_of
 
 WATCHED = 1.0
 """Seconds after which a worker looks again whether there is still somebody to work for."""
@@ -32,7 +32,7 @@ class Processes:
         self.jobs = jobs
         self._warnings: list[str] = []
 
-    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], finished: Finished[R] | None = None) -> list[R]:
         """The result of each task, in order."""
         parts = parts_of(tasks, self.jobs)
         results: dict[int, list[R]] = {}
@@ -46,8 +46,8 @@ class Processes:
                     futures = [pool.submit(_run_part, part) for part in parts]
                     for index, future in enumerate(futures):
                         results[index] = future.result()
-                        if progress is not None:
-                            progress(sum(map(len, results.values())))
+                        if finished is not None:
+                            finished(place_of(parts, index), results[index])
                 except BrokenProcessPool:
                     self._warnings.append(
                         "A worker process died; what it had not finished was analyzed in the main process."
@@ -57,7 +57,7 @@ class Processes:
             pass
         finally:
             _Shared.job = None
-        return in_order(job, parts, results)
+        return in_order(job, parts, results, finished)
 
     def warnings(self) -> list[str]:
         """What went wrong since this was last asked."""

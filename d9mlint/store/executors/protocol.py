@@ -15,11 +15,15 @@ Output = TypeVar("Output", covariant=True)
 T = TypeVar("T")
 R = TypeVar("R")
 
-Progress = Callable[[int], None]
-"""Gets how many tasks are finished, from time to time."""
+Finished = Callable[[int, Sequence[R]], None]
+"""Gets the place of the first of some tasks that follow each other, and their results, as soon as they are there.
+Each task comes once before the end of the run, in any order."""
 
 SHARE = 2
 """A part is this share of what would be left for each worker if all got the same."""
+
+MOST = 64
+"""So many tasks are in a part at most: what a run that is ended by hand has not yet sent back is lost."""
 
 
 class Job(Protocol[Task, Output]):
@@ -43,7 +47,7 @@ class Executor(Protocol):
     inherits: bool
     """Whether what this process has done before is there in the others, too."""
 
-    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], finished: Finished[R] | None = None) -> list[R]:
         """The result of each task, in order. Raises UsageError where the tasks cannot be run as asked."""
 
     def warnings(self) -> list[str]:
@@ -56,13 +60,13 @@ class Serial:
     few = 0
     inherits = True
 
-    def map(self, job: Job[T, R], tasks: Sequence[T], progress: Progress | None = None) -> list[R]:
+    def map(self, job: Job[T, R], tasks: Sequence[T], finished: Finished[R] | None = None) -> list[R]:
         """The result of each task, in order."""
         results: list[R] = []
-        for task in tasks:
+        for index, task in enumerate(tasks):
             results.append(job.run(task))
-            if progress is not None:
-                progress(len(results))
+            if finished is not None:
+                finished(index, results[index:])
         return results
 
     def warnings(self) -> list[str]:
@@ -76,15 +80,27 @@ def parts_of(tasks: Sequence[T], workers: int) -> list[Sequence[T]]:
     parts: list[Sequence[T]] = []
     begin = 0
     while begin < len(tasks):
-        size = max(1, (len(tasks) - begin) // (workers * SHARE))
+        size = min(MOST, max(1, (len(tasks) - begin) // (workers * SHARE)))
         parts.append(tasks[begin : begin + size])
         begin += size
     return parts
 
 
-def in_order(job: Job[T, R], parts: Sequence[Sequence[T]], results: dict[int, list[R]]) -> list[R]:
-    """The results of all parts in order; a part that has none is run here."""
+def place_of(parts: Sequence[Sequence[T]], index: int) -> int:
+    """The place of the first task of a part among all tasks."""
+    return sum(map(len, parts[:index]))
+
+
+def in_order(
+    job: Job[T, R],
+    parts: Sequence[Sequence[T]],
+    results: dict[int, list[R]],
+    finished: Finished[R] | None = None,
+) -> list[R]:
+    """The results of all parts in order; a part that has none is run here, which ``finished`` gets."""
     for index, part in enumerate(parts):
         if index not in results:
             results[index] = [job.run(task) for task in part]
+            if finished is not None:
+                finished(place_of(parts, index), results[index])
     return [result for index in range(len(parts)) for result in results[index]]
