@@ -1227,3 +1227,14 @@ def test_a_stream_without_an_end_is_not_to_be_sorted(tmp_path: Path, rounds: str
     )
     (found,) = findings(tmp_path, text, "DET211")
     assert found.help.startswith(expected)
+
+
+def test_a_number_that_the_launcher_gives_is_named_as_the_option(tmp_path: Path) -> None:
+    (tmp_path / "d9mlint.toml").write_text('extend-select = ["DET804"]\n')
+    text = (
+        "import argparse\n\nimport torch\n\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--local_rank', type=int, default=0)\n"
+        "args = parser.parse_args()\ntorch.manual_seed(args.local_rank)\nprint(torch.randn(3))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET804")
+    assert "`--local_rank`" in found.message

@@ -807,8 +807,8 @@ def accelerators(interp: RunView) -> list[str]:
 
 
 def trained_on(interp: RunView) -> Literal["", "cpu", "other"]:
-    """What this run puts torch work on: "cpu" where it trains on the CPU and is not seen to use anything else."""
-    if accelerators(interp):
+    """What this run puts torch work on: "cpu" where it trains on the CPU, and where else it might is not unknown."""
+    if accelerators(interp) or TORCH_TRAIN in interp.places:
         return "other"
     return "cpu" if TORCH_TRAIN_CPU in interp.places else ""
 

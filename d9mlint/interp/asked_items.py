@@ -25,6 +25,9 @@ def is_asked_for_form(run: RunView, node: Any, owner: v.Inst, method: v.Func) ->
     while isinstance(kept, m.Subscript):
         kept = parents(function).get(id(kept))
     if isinstance(kept, m.Assign):
+        if function.name == "<module>" and run.frame.file.path in run.imported_files:
+            # Other files may read what a module keeps.
+            return False
         names = {one.id for one in nodes(kept.targets) if isinstance(one, m.Name)}
         if may_be_shared(run.whole(run.frame.file), function, names):
             return False

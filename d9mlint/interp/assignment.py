@@ -79,6 +79,8 @@ def assign(interp: Interp, target: m.Expr, value: v.Value) -> None:
 
 
 def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
+    if interp.orders.any:
+        interp.orders.unpacked(interp, target, value)
     starred = [i for i, one in enumerate(target.elts) if isinstance(one, m.Star)]
     # Of several tuples, only those of the right length can be meant.
     fitting = [

@@ -1128,7 +1128,7 @@ class Interp:
 
         if test.answer is False and not test.option and conditions.is_for_types(self, stmt.test):
             self._import_for_types(stmt.body)
-        if test.answer is None:
+        if test.answer is None or rank_tests.decides(self, test.option, stmt.test):
             rank_tests.branch(self, stmt.test, lambda: self.branch([body, orelse]), ends)
         elif test.option:
             self._branch_by_option(stmt, test, body, orelse)

@@ -1125,6 +1125,17 @@ class Orders:
         self.decide(order)
         return result
 
+    def unpacked(self, interp: Interp, target: m.Seq, value: v.Value) -> None:
+        """``first, second = value``: which entry of a listing gets which name is decided by its order."""
+        order = self.of(value)
+        if order is None or order.kind != SEQUENCE or any(key[0] != "DET209" for key in order.keys):
+            return
+        named = [one for one in target.elts if isinstance(one, m.Name) and not one.id.startswith("_")]
+        if not named or len(target.elts) == 1 or not _has_entries(interp, value):
+            return
+        if _walk_of(interp, value) is None:
+            self.decide(order)
+
     def _selected(self, value: v.Value, index: v.Value) -> Order | None:
         """The order of the columns, rows or items of an array or table that a list of them selects."""
         if isinstance(value, (v.Items, v.Mapping, v.Lit, v.Inst)):
@@ -1820,6 +1831,17 @@ def _is_true(test: Any) -> bool:
 
 def _breaks(stmt: Any) -> bool:
     return isinstance(stmt, m.Jump) and stmt.kind == "break"
+
+
+def _has_entries(interp: Interp, value: v.Value) -> bool:
+    """Whether the elements of a value are the entries of a listing, or made of one each: no parts of it, as those that
+    splitting gives are."""
+    if isinstance(value, v.Items):
+        return value.kind == "l"
+    if not isinstance(value, v.Obj):
+        return False
+    entry = interp.kb.order(value.api)
+    return value.api.startswith("builtins.") or (entry is not None and entry.role == "source")
 
 
 def _help(interp: Interp, entry: OrderEntry, node: Any, owner: v.Value | None) -> str:

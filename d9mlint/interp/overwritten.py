@@ -26,6 +26,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     OperatorEvent,
     OutcomeEvent,
+    ResultEvent,
 )
 from d9mlint.interp.library.filled_in_loops import written
 from d9mlint.interp.listening import on, on_object_attribute
@@ -43,6 +44,10 @@ OVERWRITTEN = "draw overwritten:"
 _FORM = "form "
 _DUMMY = "dummy "
 _READ = "draw read:"
+_COPY_OF = "@copy of drawn"
+"""Attribute of a tensor that a method copies from one that was drawn, to another type or place: that one."""
+_FOLLOWED = frozenset({"looks-only", "copies"})
+"""Roles of methods that read nothing of their receiver, as far as what they give is followed."""
 _WITHOUT_READING = frozenset({"looks-only", "holds"})
 """Roles of calls that read nothing of what they are given."""
 _MOST_NESTED = 4
@@ -79,7 +84,7 @@ class Overwritten:
             role = self._overwrites(event, owner)
             if role is not None and not role.arg:
                 target = owner
-            elif self._interp.kb.role(event.api, "looks-only") is None:
+            elif _FOLLOWED.isdisjoint(self._interp.kb.by_role(event.api)):
                 self._read(owner)
         if not args.pos and not args.kw:
             if target is not None:
@@ -101,9 +106,22 @@ class Overwritten:
         if target is not None:
             self._lost(target)
 
+    @on(ResultEvent)
+    def copied(self, event: ResultEvent) -> None:
+        """A method gave something, which may be a copy of what was drawn."""
+        (call, result), owner = event, event.call.owner
+        if not isinstance(owner, v.Obj) or self._drawn(owner) is None:
+            return
+        if self._interp.kb.role(call.api, "copies") is None:
+            return
+        if isinstance(result, v.Obj):
+            result.attrs[_COPY_OF] = owner
+        else:
+            self._read(owner)
+
     def _shown(self, value: v.Value, depth: int = 0) -> None:
         """A call looks at the form of a value."""
-        if isinstance(value, (v.Items, v.Mapping)):
+        if isinstance(value, (v.Items, v.Mapping, v.AnyOf)):
             for one in _held(value) if depth < _MOST_NESTED else ():
                 self._shown(one, depth + 1)
             return
@@ -215,6 +233,9 @@ class Overwritten:
     def _drawn(self, value: v.Value) -> tuple[v.Obj, str] | None:
         """The random value whose memory a value uses, or the layer, with the name of the parameter, that it is of; None
         for anything else."""
+        original = _copied(value)
+        if original is not None:
+            return self._drawn(original)
         if isinstance(value, v.Obj):
             if not self._draws(value) and not followed(self._interp, value):
                 # It uses no memory but its own.
@@ -252,6 +273,9 @@ class Overwritten:
         """Everything that a value holds is overwritten."""
         interp = self._interp
         written(interp, value)
+        if _copied(value) is not None:
+            # What it was copied from is not.
+            return
         drawn = self._drawn(value)
         if drawn is None or interp.branching or interp.uncertain or interp.guessing:
             return
@@ -295,6 +319,12 @@ def _held(value: v.Items | v.Mapping | v.AnyOf) -> Sequence[v.Value]:
     if isinstance(value, v.Mapping):
         return list(value.items.values())
     return value.elts if isinstance(value, v.Items) else value.values
+
+
+def _copied(value: v.Value) -> v.Value | None:
+    """What a value was copied from, where that was drawn."""
+    found = value.attrs.get(_COPY_OF) if isinstance(value, v.Obj) and value._attrs is not None else None
+    return found if isinstance(found, v.Obj) else None
 
 
 def _place(site: Site) -> str:

@@ -42,6 +42,13 @@ def branch(interp: Interp, test: m.Expr, run: Callable[[], None], ends: list[Sta
         _meet(interp, test, *ends)
 
 
+def decides(interp: Interp, option: str, test: m.Expr) -> bool:
+    """Whether a launcher tells each process its number in the variable of the environment whose default decides a test of
+    it."""
+    launched = option.startswith("$") and interp.kb.role(f"env:{option[1:]}", "rank") is not None
+    return launched and is_of_rank(interp, test)
+
+
 def _meet(interp: Interp, test: m.Expr, one: State, other: State) -> None:
     sites: dict[str, Site | None] = {}
     for name in {**one.rng.held, **other.rng.held}:

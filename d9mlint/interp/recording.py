@@ -852,7 +852,7 @@ _ROLES = {
     "restores-model": "gives a whole model of a file, with its optimizer",
     "restores-weights": "gives a model its weights alone",
     "resumes-epochs": "trains from the epoch on that is named",
-    "keeps-no-state": "makes an optimizer that keeps nothing from one step to the next",
+    "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",
     "contains-environment": "makes environments, or is put around one: its methods call theirs",

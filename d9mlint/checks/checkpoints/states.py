@@ -283,6 +283,9 @@ class Checkpoints(Rule):
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
         elif _is_scaler(call.api):
+            if self._is_stateless(call) and not any(v.option_of(one) for one in call.args.kw.values()):
+                # One that is switched off has no state, whatever options are given.
+                return
             kept = kept_layer(self.run, call.node)
             if kept is None:
                 self._used("scaler")

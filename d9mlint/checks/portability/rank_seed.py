@@ -20,7 +20,7 @@ class SeedOfRank(Rule):
         seed = argument_node(node, entry.seed_arg, entry.seed_pos)
         source = derives(self.run, seed, "rank") or derives(self.run, seed, "world-size")
         if source:
-            shown = source.removeprefix("env:")
+            shown = source.removeprefix("env:").removeprefix("option:")
             self.report(
                 "DET804",
                 node,
