@@ -41,6 +41,7 @@ from d9mlint.interp.events import (
     Loop,
     LoopEvent,
     ObjectAttributeEvent,
+    SeedEvent,
 )
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import NAMESPACE
@@ -144,6 +145,18 @@ def passed_over(value: v.Value) -> list[v.Inst]:
     ]
 
 
+def _is_statement_of(run: RunView, loop: Loop, node: Any) -> bool:
+    """Whether something runs because of a call that is a statement of a loop itself, in no branch and in no other loop."""
+    frame, at = run.frame, node.start if isinstance(node, m.Call) else None
+    while frame is not loop.frame:
+        if frame.caller is None or frame.call_site is None:
+            return False
+        frame, at = frame.caller, frame.call_site.start
+    return at is not None and any(
+        isinstance(one, m.ExprStmt) and one.start <= at < one.end for one in loop.stmt.body
+    )
+
+
 def is_scheduler(api: str) -> bool:
     """Whether a call makes a scheduler of PyTorch, or is one of its methods."""
     return api.startswith("torch.optim.lr_scheduler.")
@@ -181,6 +194,10 @@ class Checkpoints(Rule):
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
     drawn_in = remembered_table(tuple[str, str], bool)
     """RNGs, and the loops in which they are drawn from."""
+    seeded_in = remembered(set[tuple[str, str]])
+    """RNGs that a loop seeds in each round before it draws from them, and the loops."""
+    innermost = remembered_table(Site, str)
+    """The innermost loop in which something is saved."""
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
     passed_over = remembered(set[tuple[Passed, str]])
@@ -326,6 +343,23 @@ class Checkpoints(Rule):
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
+
+    @on(SeedEvent)
+    def seeds(self, event: SeedEvent) -> None:
+        """RNGs are seeded: by a statement of a loop, that is done in each round."""
+        if any(map(self._is_drawn, event.args.values())):
+            return
+        for loop in self.run.loops:
+            if _is_statement_of(self.run, loop, event.node):
+                found = (rng for rng in event.rngs if (rng, loop.key) not in self.drawn_in)
+                self.seeded_in.update((rng, loop.key) for rng in found)
+
+    def _is_drawn(self, value: v.Value) -> bool:
+        """Whether a seed is itself drawn."""
+        return any(
+            isinstance(one, v.Obj) and any(entry.draws for entry in self.run.kb.rng(one.api))
+            for one in v.alternatives(value)
+        )
 
     def _shuffles(self, shuffled: m.Expr) -> None:
         """A method shuffles something in place: it may be a part of its object."""
@@ -487,6 +521,8 @@ class Checkpoints(Rule):
         ):
             found.add("key")
         loops = frozenset(loop.key for loop in self.run.loops)
+        if self.run.loops:
+            self.innermost[place.site] = self.run.loops[-1].key
         if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
@@ -651,6 +687,9 @@ class Checkpoints(Rule):
         for place, found, loops, option in checkpoints:
             # What an option asks for is kept, or not, where it is given.
             here = uses | {what for what, one in self.optional.known() if one == option}
+            inner = self.innermost.get(place.site) or ""
+            fresh = {rng for rng in NAMES if (rng, inner) in self.seeded_in}
+            here -= {*fresh, *(["cuda"] if "torch" in fresh else [])}
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
