@@ -149,9 +149,10 @@ def _is_statement_of(run: RunView, loop: Loop, node: Any) -> bool:
     """Whether something runs because of a call that is a statement of a loop itself, in no branch and in no other loop."""
     frame, at = run.frame, node.start if isinstance(node, m.Call) else None
     while frame is not loop.frame:
-        if frame.caller is None or frame.call_site is None:
+        site = frame.call_site
+        if frame.caller is None or site is None:
             return False
-        frame, at = frame.caller, frame.call_site.start
+        frame, at = frame.caller, site.start
     return at is not None and any(
         isinstance(one, m.ExprStmt) and one.start <= at < one.end for one in loop.stmt.body
     )
