@@ -95,7 +95,8 @@ _OF_RANKS = (
 _SAVE, _LOAD = "torch.save", "torch.load"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
-_MADE_BY_JAX = ("jax.", "optax.", "flax.")
+_OPTAX = "optax."
+_MADE_BY_JAX = ("jax.", _OPTAX, "flax.")
 _KEY = re.compile(r"(^|[._])(prng|rng|key)(s?$|_)", re.IGNORECASE)
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
 
@@ -265,6 +266,10 @@ class Checkpoints(Rule):
     """Where what a program of JAX goes on with is written as data."""
     split_in = remembered_table(tuple[str, str], bool)
     """JAX keys that loops go on splitting."""
+    stepped_by_jax = remembered_table(tuple[str, str], bool)
+    """What a program calls the states of optimizers of JAX that loops update, and the loops."""
+    data = remembered_table(Site, frozenset[str])
+    """Where what loops go on from is saved as data, and the names in what is saved."""
     in_ranks = remembered(bool)
     """Whether the program runs in several processes, each with its own random states."""
     began = remembered_table(str, int)
@@ -334,6 +339,12 @@ class Checkpoints(Rule):
     def updated(self, call: CallEvent) -> None:
         """An optimizer takes a step, or an average of weights is updated."""
         owner = call.owner
+        if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
+            state = argument_node(call.node, "state", 1)
+            name = state.id if isinstance(state, m.Name) else ""
+            for loop in self.run.loops if name else ():
+                self.stepped_by_jax[name, loop.key] = True
+            return
         if not isinstance(owner, v.Obj) or not (optimizes(owner) or self.run.kb.role(owner.api, "averages")):
             return
         site = made_at(owner)
@@ -483,8 +494,20 @@ class Checkpoints(Rule):
         content = call.args.get(role.arg, role.pos) if role is not None else None
         if content is None or is_never(self.run, call.node):
             return
-        if _is_state(content) or any(_holds_state(one) or _of_jax(one) for one in made_by_paths(content)):
+        made = made_by_paths(content)
+        if (
+            _is_state(content)
+            or any(_holds_state(one) or _of_jax(one) for one in made)
+            or self._drawing_on(made)
+        ):
             self._save(call, content, Where(self.run, call.node, call.api))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-arrays") is not None)
+    def store_arrays(self, call: CallEvent) -> None:
+        """Arrays are written into a file under names, which is a checkpoint where a loop goes on from one of them."""
+        made = v.Mapping(dict(call.args.kw), call.args.dstar)
+        if not is_never(self.run, call.node) and self._drawing_on((made,)):
+            self._save(call, made, Where(self.run, call.node, call.api))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-key") is not None)
     def split(self, call: CallEvent) -> None:
@@ -542,6 +565,8 @@ class Checkpoints(Rule):
             self._weights(call, content, found, place, loops)
         if ("optimizer" in found or going_on) and "unknown" not in found:
             loops |= going_on
+            if "optimizer" not in found and not any(map(_holds_state, made)):
+                self.data[place.site] = frozenset(written)
             self.held.update(kind for one in made for kind in _kinds_held(one))
             self.checkpoints.append((place, found, loops, self.run.state.aside))
             self._tested(place, call.node)
@@ -584,16 +609,23 @@ class Checkpoints(Rule):
         return loop in self.resumed and self.resumed[loop].from_first
 
     def _going_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
-        """The training loops that go on from a number that is saved, with the state of something else."""
-        held = [one for one in made if isinstance(one, v.Mapping)]
-        keys: set[object] = {key for one in held for key in dict.keys(one.items)}
-        if not any(map(_holds_state, held)):
-            return frozenset()
-        return frozenset(
-            loop
-            for loop in self.resumed.known()
-            if loop in self.trains_in and self.resumed[loop].is_kept(self.run, keys)
-        )
+        """The training loops that go on from a number that is saved, with the state of something else, or which draw."""
+        if not any(map(_holds_state, made)):
+            return self._drawing_on(made)
+        return frozenset(loop for loop in self._counting_on(made) if loop in self.trains_in)
+
+    def _drawing_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
+        """The loops that go on from a number that is saved as data, and draw random numbers or update the state of an
+        optimizer of JAX."""
+        drawn = {loop for _, loop in [*self.drawn_in.known(), *self.stepped_by_jax.known()]}
+        return frozenset(loop for loop in self._counting_on(made) if loop in drawn)
+
+    def _counting_on(self, made: tuple[v.Value, ...]) -> list[str]:
+        """The loops that go on from a number that is saved."""
+        keys: set[object] = {
+            key for one in made if isinstance(one, v.Mapping) for key in dict.keys(one.items)
+        }
+        return [loop for loop in self.resumed.known() if keys and self.resumed[loop].is_kept(self.run, keys)]
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
@@ -668,8 +700,11 @@ class Checkpoints(Rule):
         open_world = self.run.entry is None
         self._use_scalers()
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
-        in_training = {rng for rng, loop in self.drawn_in.known() if loop in self.trains_in}
-        if not open_world and self.trains_in.known():
+        going_on = {loop for one in self.checkpoints if one[0].site in self.data for loop in one[2]}
+        in_training = {
+            rng for rng, loop in self.drawn_in.known() if loop in self.trains_in or loop in going_on
+        }
+        if not open_world and (going_on or self.trains_in.known()):
             # What is drawn before the loop that trains is drawn again by a resumed run.
             uses -= set(NAMES) - in_training
         if open_world:
@@ -694,7 +729,7 @@ class Checkpoints(Rule):
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
-            if not open_world and not trains(self.run):
+            if not open_world and not trains(self.run) and place.site not in self.data:
                 continue
             if self._is_of_jax(place) and not any(one.order < place.order for one in self.restored_at):
                 self.silent("DET601", place, "the program loads no checkpoint before")
@@ -720,6 +755,10 @@ class Checkpoints(Rule):
                 lacks += [f"the JAX key `{name}`" for name in split]
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
+            if place.site in self.data:
+                kept = self.data[place.site]
+                named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
+                lacks += [f"the state of the optimizer `{name}`" for name in named if name not in kept]
             generators = {made for made, loop in self.shuffled if loop in loops and loop in self.trains_in}
             if not open_world and not generators <= self.carried:
                 others = [*others, "generator"]
