@@ -38,7 +38,10 @@ def counted(run: RunView, cls: v.Cls, methods: Iterable[str]) -> tuple[str, ...]
     """The attributes of an object by which it says when to stop: methods change and test them, and count one of them.
     What others than these methods do more with than set it to what it is at first is saved, or restored, by them."""
     passes = _passes(run, cls, methods)
-    changed = {name for method in passes for name in _changed(method)}
+    direct = [one for one in map(cls.find, methods) if isinstance(one, v.Func)]
+    # What one of them sets in any case is set in each round.
+    anew = {name for method in direct for name in _set_first(cls, method)}
+    changed = {name for method in passes for name in _changed(method)} - anew
     tested = {name for method in passes for name in _tested(method)}
     counts = {name for method in passes for name in _counted(method)}
     if not counts & changed & tested:
