@@ -270,6 +270,8 @@ class Checkpoints(Rule):
     """What a program calls the states of optimizers of JAX that loops update, and the loops."""
     data = remembered_table(Site, frozenset[str])
     """Where what loops go on from is saved as data, and the names in what is saved."""
+    replaced = remembered(list[tuple[Where, set[str], frozenset[str], str]])
+    """Weights that are written into a file from which the program has read them."""
     in_ranks = remembered(bool)
     """Whether the program runs in several processes, each with its own random states."""
     began = remembered_table(str, int)
@@ -501,6 +503,17 @@ class Checkpoints(Rule):
             or self._drawing_on(made)
         ):
             self._save(call, content, Where(self.run, call.node, call.api))
+        elif any(map(_by_jax, v.alternatives(content))):
+            self._replaces(call)
+
+    def _replaces(self, call: CallEvent) -> None:
+        """Weights of JAX are written into the file from which the program has read them."""
+        place, names = Where(self.run, call.node, call.api), names_of(self.run, call, "f", 1)
+        read = {site for site in self.read.known() if self.read[site][0].order < place.order}
+        if any(site in read and name in names for site, name in self.names):
+            loops = frozenset(loop.key for loop in self.run.loops)
+            self.data[place.site] = frozenset(_written(call.node))
+            self.replaced.append((place, {"epoch"}, loops, self.run.state.aside))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-arrays") is not None)
     def store_arrays(self, call: CallEvent) -> None:
@@ -700,7 +713,9 @@ class Checkpoints(Rule):
         open_world = self.run.entry is None
         self._use_scalers()
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
-        going_on = {loop for one in self.checkpoints if one[0].site in self.data for loop in one[2]}
+        going_on = {
+            loop for one in [*self.checkpoints, *self.replaced] if one[0].site in self.data for loop in one[2]
+        }
         in_training = {
             rng for rng, loop in self.drawn_in.known() if loop in self.trains_in or loop in going_on
         }
@@ -716,6 +731,8 @@ class Checkpoints(Rule):
         evaluated = not open_world and self._only_evaluated()
         stages = not open_world and bool(self.loads) and not self.alone
         checkpoints = [*self.checkpoints, *self._in_several_files()]
+        updated = {loop for _, loop in self.stepped_by_jax.known()}
+        checkpoints += [one for one in self.replaced if not updated.isdisjoint(one[2])]
         weights: list[tuple[Where, set[str], frozenset[str], str]] = []
         if not checkpoints and not open_world:
             # Nothing else is saved that could be gone on with.
@@ -960,11 +977,11 @@ def _of_jax(content: v.Value) -> bool:
     """Whether a dictionary has something that is called an optimizer's state beside what libraries of JAX have made."""
     items = content.items if isinstance(content, v.Mapping) else {}
     named = any(_OPTIMIZER.search(str(key)) and not isinstance(one, v.Lit) for key, one in items.items())
-    return named and any(
-        isinstance(part, v.Obj) and part.api.startswith(_MADE_BY_JAX)
-        for one in items.values()
-        for part in v.alternatives(one)
-    )
+    return named and any(_by_jax(part) for one in items.values() for part in v.alternatives(one))
+
+
+def _by_jax(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and value.api.startswith(_MADE_BY_JAX)
 
 
 def _is_state(value: v.Value) -> bool:
