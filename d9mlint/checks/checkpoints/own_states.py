@@ -159,12 +159,13 @@ def _if_unset(stmt: m.If, me: str) -> Iterator[m.Stmt]:
     asked = test.operand if isinstance(test, m.Unary) else test.left if isinstance(test, m.Compare) else None
     none = any(isinstance(held, m.Const) and held.value is None for one in parts for held in one.comparators)
     unset = own(asked, me) if none or isinstance(test, m.Unary) else ""
+    inside = {id(one) for one in statements(stmt.body)}
     for one in statements([stmt]):
-        whole = unset and any(own(target, me) == unset for target in _targets(one))
-        item = any(
-            isinstance(target, m.Subscript) and own(target, me) in cached - {""} for target in _targets(one)
-        )
-        if whole or item:
+        targets = _targets(one)
+        whole = unset and id(one) in inside and any(own(target, me) == unset for target in targets)
+        if whole or any(
+            isinstance(target, m.Subscript) and own(target, me) in cached - {""} for target in targets
+        ):
             yield one
 
 
