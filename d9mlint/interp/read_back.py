@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import Role
 
 _keys: dict[int, tuple[m.FileFacts, dict[str, list[m.Name]]]] = memo()
 
@@ -20,12 +21,19 @@ def is_read_back(interp: Interp, value: v.Obj, index: v.Value) -> bool:
     key."""
     if not isinstance(index, v.Lit) or not isinstance(index.value, str) or index.option:
         return False
-    if value.file is not interp.frame.file or interp.kb.role(value.api, "reads-data") is None:
+    if value.file is not interp.frame.file:
+        return False
+    stores: Role
+    if interp.kb.role(value.api, "reads-data") is not None:
+        stores = "stores-data"
+    elif interp.kb.role(value.api, "reads-arrays") is not None:
+        stores = "stores-arrays"
+    else:
         return False
     called = _written(interp.whole(interp.frame.file)).get(index.value, ())
     made = (interp.eval(one) for one in called)
     return any(
-        isinstance(one, v.Ext) and interp.kb.role(interp.kb.canonical(one.name), "stores-data") is not None
+        isinstance(one, v.Ext) and interp.kb.role(interp.kb.canonical(one.name), stores) is not None
         for one in made
     )
 
@@ -46,10 +54,11 @@ def _written(facts: m.FileFacts) -> dict[str, list[m.Name]]:
 
 
 def _named(node: object) -> list[str]:
-    """The keys that a dictionary is made with, or that are stored in it."""
+    """The keys that a dictionary is made with, or that are stored in it, and the names of arguments."""
     if isinstance(node, m.Dict):
         keys = [one.value for one in node.keys if isinstance(one, m.Const)]
-    elif isinstance(node, m.Call) and called_name(node) == "dict":
+    elif isinstance(node, m.Call):
+        # Of `dict`, or of a function that writes its arguments.
         keys = [one.name for one in node.keywords]
     elif isinstance(node, m.Assign):
         stored = [one.index for one in node.targets if isinstance(one, m.Subscript)]

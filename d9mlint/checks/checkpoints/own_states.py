@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PASSES = ("__iter__", "__next__")
 """The methods that go through an object."""
-_MADE = "__init__"
+_MADE, _STOPS = "__init__", "StopIteration"
 
 
 def carried(run: RunView, cls: v.Cls, shuffled: Iterable[str]) -> tuple[str, ...]:
@@ -28,6 +28,7 @@ def carried(run: RunView, cls: v.Cls, shuffled: Iterable[str]) -> tuple[str, ...
     changed = {*shuffled, *(name for method in passes for name in _changed(method))}
     first = next((one for one in passes if one.fn.name == PASSES[0]), None)
     anew = set(_set_first(cls, first)) if first is not None else set()
+    anew.update(_set_last(cls, passes))
     settable = {name for method in _others(cls, passes) for name in _changed(method)}
     settable.update(_begins_with(cls))
     return tuple(sorted((changed & _used(passes)) - anew - settable))
@@ -37,7 +38,10 @@ def counted(run: RunView, cls: v.Cls, methods: Iterable[str]) -> tuple[str, ...]
     """The attributes of an object by which it says when to stop: methods change and test them, and count one of them.
     What others than these methods do more with than set it to what it is at first is saved, or restored, by them."""
     passes = _passes(run, cls, methods)
-    changed = {name for method in passes for name in _changed(method)}
+    direct = [one for one in map(cls.find, methods) if isinstance(one, v.Func)]
+    # What one of them sets in any case is set in each round.
+    anew = {name for method in direct for name in _set_first(cls, method)}
+    changed = {name for method in passes for name in _changed(method)} - anew
     tested = {name for method in passes for name in _tested(method)}
     counts = {name for method in passes for name in _counted(method)}
     if not counts & changed & tested:
@@ -148,17 +152,21 @@ def _changed(method: v.Func) -> Iterator[str]:
 
 
 def _if_unset(stmt: m.If, me: str) -> Iterator[m.Stmt]:
-    """The statements that set what a test says is not set yet."""
+    """The statements that set what a test says is not set yet: an attribute, or an item of one, which is then a cache."""
     test = stmt.test
+    parts = [one for one in nodes([test]) if isinstance(one, m.Compare)]
+    cached = {own(held, me) for one in parts if {"in", "not in"} & set(one.ops) for held in one.comparators}
     asked = test.operand if isinstance(test, m.Unary) else test.left if isinstance(test, m.Compare) else None
-    none = isinstance(test, m.Compare) and any(
-        isinstance(one, m.Const) and one.value is None for one in test.comparators
-    )
-    name = own(asked, me) if none or isinstance(test, m.Unary) else ""
-    if name:
-        yield from (
-            one for one in statements(stmt.body) if any(own(target, me) == name for target in _targets(one))
-        )
+    none = any(isinstance(held, m.Const) and held.value is None for one in parts for held in one.comparators)
+    unset = own(asked, me) if none or isinstance(test, m.Unary) else ""
+    inside = {id(one) for one in statements(stmt.body)}
+    for one in statements([stmt]):
+        targets = _targets(one)
+        whole = unset and id(one) in inside and any(own(target, me) == unset for target in targets)
+        if whole or any(
+            isinstance(target, m.Subscript) and own(target, me) in cached - {""} for target in targets
+        ):
+            yield one
 
 
 def _used(passes: list[v.Func]) -> set[str]:
@@ -175,6 +183,8 @@ def _reads(method: v.Func) -> Iterator[tuple[str, set[str]]]:
     elsewhere."""
     me = _me(method)
     for stmt in statements(method.fn.body):
+        if isinstance(stmt, m.ExprStmt) and called_name(stmt.value) == "print":
+            continue
         targets = _targets(stmt)
         names = {own(one, me) for one in targets}
         bases = {id(_base(one)) for one in targets}
@@ -194,22 +204,69 @@ def _parts(stmt: m.Stmt) -> Iterator[Any]:
         stack += [child for child in children(one) if id(child) not in inner]
 
 
-def _set_first(cls: v.Cls, method: v.Func) -> Iterator[str]:
+def _set_first(cls: v.Cls, method: v.Func, seen: tuple[m.Function, ...] = ()) -> Iterator[str]:
     """The attributes that a method sets in any case, before it names them."""
     me, named = _me(method), set[str]()
-    for stmt in method.fn.body:
+    for stmt in _in_turn(method.fn.body):
         call = stmt.value if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call) else None
         if call is not None and isinstance(call.func, m.Name) and call.func.id.startswith(f"{me}."):
             other = cls.find(call.func.id.partition(".")[2])
-            if isinstance(other, v.Func) and other.fn is not method.fn:
-                yield from (name for name in _set_first(cls, other) if name not in named)
-        targets = stmt.targets if isinstance(stmt, m.Assign) else []
-        used = {own(one, me) for one in nodes([stmt]) if isinstance(one, m.Name) and one not in targets}
+            if isinstance(other, v.Func) and other.fn is not method.fn and other.fn not in seen:
+                yield from (name for name in _set_first(cls, other, (*seen, method.fn)) if name not in named)
+        targets = _targets(stmt) if isinstance(stmt, m.Assign) else []
+        plain = {id(one) for one in targets if isinstance(one, m.Name)}
+        used = {own(one, me) for one in nodes([stmt]) if isinstance(one, m.Name) and id(one) not in plain}
         for target in targets:
-            name = own(target, me) if isinstance(target, m.Name) else ""
+            name = own(target, me) if id(target) in plain else ""
             if name and name not in named | used:
                 yield name
         named |= used | {own(one, me) for one in targets}
+
+
+def _in_turn(body: Iterable[m.Stmt]) -> Iterator[m.Stmt]:
+    """The statements of a block, one after another, with those that run in any case in a block of it."""
+    for stmt in body:
+        if isinstance(stmt, (m.Try, m.With)):
+            yield from _in_turn(stmt.body)
+        else:
+            yield stmt
+
+
+def _set_last(cls: v.Cls, passes: list[v.Func]) -> Iterator[str]:
+    """The attributes that a pass sets, where it ends, to what they are at first."""
+    made = cls.find(_MADE)
+    first = dict(_constants(made.fn.body, _me(made))) if isinstance(made, v.Func) else {}
+    for method in passes:
+        me = _me(method)
+        ends = [method.fn.body] if method.fn.name == PASSES[0] and method.fn.is_generator else []
+        ends += [block for block in _blocks(method.fn.body) if block and _stops(block[-1])]
+        for block in ends:
+            for name, value in _constants(block, me):
+                if name in first and first[name] == value:
+                    yield name
+
+
+def _constants(body: Iterable[m.Stmt], me: str) -> Iterator[tuple[str, object]]:
+    """The attributes that statements of a block set to constants, the last one of each counting."""
+    for stmt in body:
+        if isinstance(stmt, m.Assign) and isinstance(stmt.value, m.Const):
+            yield from ((own(one, me), stmt.value.value) for one in stmt.targets if isinstance(one, m.Name))
+
+
+def _blocks(body: list[m.Stmt]) -> Iterator[list[m.Stmt]]:
+    """All blocks of a function."""
+    yield body
+    for stmt in statements(body):
+        for name in ("body", "orelse", "final"):
+            yield getattr(stmt, name, [])
+        for part in getattr(stmt, "handlers", ()):
+            yield part.body
+
+
+def _stops(stmt: m.Stmt) -> bool:
+    """Whether a statement ends the pass over an object."""
+    raised = stmt.exc if isinstance(stmt, m.Raise) else None
+    return called_name(raised) == _STOPS or (isinstance(raised, m.Name) and raised.id == _STOPS)
 
 
 def _begins_with(cls: v.Cls) -> Iterator[str]:

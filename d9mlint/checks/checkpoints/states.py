@@ -41,6 +41,7 @@ from d9mlint.interp.events import (
     Loop,
     LoopEvent,
     ObjectAttributeEvent,
+    SeedEvent,
 )
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import NAMESPACE
@@ -94,7 +95,8 @@ _OF_RANKS = (
 _SAVE, _LOAD = "torch.save", "torch.load"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
-_MADE_BY_JAX = ("jax.", "optax.", "flax.")
+_OPTAX = "optax."
+_MADE_BY_JAX = ("jax.", _OPTAX, "flax.")
 _KEY = re.compile(r"(^|[._])(prng|rng|key)(s?$|_)", re.IGNORECASE)
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
 
@@ -147,6 +149,19 @@ def passed_over(value: v.Value) -> list[v.Inst]:
     ]
 
 
+def _is_statement_of(run: RunView, loop: Loop, node: Any) -> bool:
+    """Whether something runs because of a call that is a statement of a loop itself, in no branch and in no other loop."""
+    frame, at = run.frame, node.start if isinstance(node, m.Call) else None
+    while frame is not loop.frame:
+        site = frame.call_site
+        if frame.caller is None or site is None:
+            return False
+        frame, at = frame.caller, site.start
+    return at is not None and any(
+        isinstance(one, m.ExprStmt) and one.start <= at < one.end for one in loop.stmt.body
+    )
+
+
 def is_scheduler(api: str) -> bool:
     """Whether a call makes a scheduler of PyTorch, or is one of its methods."""
     return api.startswith("torch.optim.lr_scheduler.")
@@ -184,6 +199,10 @@ class Checkpoints(Rule):
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
     drawn_in = remembered_table(tuple[str, str], bool)
     """RNGs, and the loops in which they are drawn from."""
+    seeded_in = remembered(set[tuple[str, str]])
+    """RNGs that a loop seeds in each round before it draws from them, and the loops."""
+    innermost = remembered_table(Site, str)
+    """The innermost loop in which something is saved."""
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
     passed_over = remembered(set[tuple[Passed, str]])
@@ -250,6 +269,12 @@ class Checkpoints(Rule):
     """Where what a program of JAX goes on with is written as data."""
     split_in = remembered_table(tuple[str, str], bool)
     """JAX keys that loops go on splitting."""
+    stepped_by_jax = remembered_table(tuple[str, str], bool)
+    """What a program calls the states of optimizers of JAX that loops update, and the loops."""
+    data = remembered_table(Site, frozenset[str])
+    """Where what loops go on from is saved as data, and the names in what is saved."""
+    replaced = remembered(list[tuple[Where, set[str], frozenset[str], str]])
+    """Weights that are written into a file from which the program has read them."""
     in_ranks = remembered(bool)
     """Whether the program runs in several processes, each with its own random states."""
     began = remembered_table(str, int)
@@ -322,6 +347,12 @@ class Checkpoints(Rule):
     def updated(self, call: CallEvent) -> None:
         """An optimizer takes a step, or an average of weights is updated."""
         owner = call.owner
+        if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
+            state = argument_node(call.node, "state", 1)
+            name = state.id if isinstance(state, m.Name) else ""
+            for loop in self.run.loops if name else ():
+                self.stepped_by_jax[name, loop.key] = True
+            return
         if not isinstance(owner, v.Obj) or not (optimizes(owner) or self.run.kb.role(owner.api, "averages")):
             return
         site = made_at(owner)
@@ -332,6 +363,23 @@ class Checkpoints(Rule):
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
+
+    @on(SeedEvent)
+    def seeds(self, event: SeedEvent) -> None:
+        """RNGs are seeded: by a statement of a loop, that is done in each round."""
+        if any(map(self._is_drawn, event.args.values())):
+            return
+        for loop in self.run.loops:
+            if _is_statement_of(self.run, loop, event.node):
+                found = (rng for rng in event.rngs if (rng, loop.key) not in self.drawn_in)
+                self.seeded_in.update((rng, loop.key) for rng in found)
+
+    def _is_drawn(self, value: v.Value) -> bool:
+        """Whether a seed is itself drawn."""
+        return any(
+            isinstance(one, v.Obj) and any(entry.draws for entry in self.run.kb.rng(one.api))
+            for one in v.alternatives(value)
+        )
 
     def _shuffles(self, shuffled: m.Expr) -> None:
         """A method shuffles something in place: it may be a part of its object."""
@@ -454,8 +502,31 @@ class Checkpoints(Rule):
         content = call.args.get(role.arg, role.pos) if role is not None else None
         if content is None or is_never(self.run, call.node):
             return
-        if _is_state(content) or any(_holds_state(one) or _of_jax(one) for one in made_by_paths(content)):
+        made = made_by_paths(content)
+        if (
+            _is_state(content)
+            or any(_holds_state(one) or _of_jax(one) for one in made)
+            or self._drawing_on(made)
+        ):
             self._save(call, content, Where(self.run, call.node, call.api))
+        elif any(map(_by_jax, v.alternatives(content))):
+            self._replaces(call)
+
+    def _replaces(self, call: CallEvent) -> None:
+        """Weights of JAX are written into the file from which the program has read them."""
+        place, names = Where(self.run, call.node, call.api), names_of(self.run, call, "f", 1)
+        read = {site for site in self.read.known() if self.read[site][0].order < place.order}
+        if any(site in read and name in names for site, name in self.names):
+            loops = frozenset(loop.key for loop in self.run.loops)
+            self.data[place.site] = frozenset(_written(call.node))
+            self.replaced.append((place, {"epoch"}, loops, self.run.state.aside))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-arrays") is not None)
+    def store_arrays(self, call: CallEvent) -> None:
+        """Arrays are written into a file under names, which is a checkpoint where a loop goes on from one of them."""
+        made = v.Mapping(dict(call.args.kw), call.args.dstar)
+        if not is_never(self.run, call.node) and self._drawing_on((made,)):
+            self._save(call, made, Where(self.run, call.node, call.api))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-key") is not None)
     def split(self, call: CallEvent) -> None:
@@ -493,6 +564,8 @@ class Checkpoints(Rule):
         ):
             found.add("key")
         loops = frozenset(loop.key for loop in self.run.loops)
+        if self.run.loops:
+            self.innermost[place.site] = self.run.loops[-1].key
         if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
@@ -511,6 +584,8 @@ class Checkpoints(Rule):
             self._weights(call, content, found, place, loops)
         if ("optimizer" in found or going_on) and "unknown" not in found:
             loops |= going_on
+            if "optimizer" not in found and not any(map(_holds_state, made)):
+                self.data[place.site] = frozenset(written)
             self.held.update(kind for one in made for kind in _kinds_held(one))
             self.checkpoints.append((place, found, loops, self.run.state.aside))
             self._tested(place, call.node)
@@ -553,16 +628,23 @@ class Checkpoints(Rule):
         return loop in self.resumed and self.resumed[loop].from_first
 
     def _going_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
-        """The training loops that go on from a number that is saved, with the state of something else."""
-        held = [one for one in made if isinstance(one, v.Mapping)]
-        keys: set[object] = {key for one in held for key in dict.keys(one.items)}
-        if not any(map(_holds_state, held)):
-            return frozenset()
-        return frozenset(
-            loop
-            for loop in self.resumed.known()
-            if loop in self.trains_in and self.resumed[loop].is_kept(self.run, keys)
-        )
+        """The training loops that go on from a number that is saved, with the state of something else, or which draw."""
+        if not any(map(_holds_state, made)):
+            return self._drawing_on(made)
+        return frozenset(loop for loop in self._counting_on(made) if loop in self.trains_in)
+
+    def _drawing_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
+        """The loops that go on from a number that is saved as data, and draw random numbers or update the state of an
+        optimizer of JAX."""
+        drawn = {loop for _, loop in [*self.drawn_in.known(), *self.stepped_by_jax.known()]}
+        return frozenset(loop for loop in self._counting_on(made) if loop in drawn)
+
+    def _counting_on(self, made: tuple[v.Value, ...]) -> list[str]:
+        """The loops that go on from a number that is saved."""
+        keys: set[object] = {
+            key for one in made if isinstance(one, v.Mapping) for key in dict.keys(one.items)
+        }
+        return [loop for loop in self.resumed.known() if keys and self.resumed[loop].is_kept(self.run, keys)]
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
@@ -637,8 +719,13 @@ class Checkpoints(Rule):
         open_world = self.run.entry is None
         self._use_scalers()
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
-        in_training = {rng for rng, loop in self.drawn_in.known() if loop in self.trains_in}
-        if not open_world and self.trains_in.known():
+        going_on = {
+            loop for one in [*self.checkpoints, *self.replaced] if one[0].site in self.data for loop in one[2]
+        }
+        in_training = {
+            rng for rng, loop in self.drawn_in.known() if loop in self.trains_in or loop in going_on
+        }
+        if not open_world and (going_on or self.trains_in.known()):
             # What is drawn before the loop that trains is drawn again by a resumed run.
             uses -= set(NAMES) - in_training
         if open_world:
@@ -650,6 +737,8 @@ class Checkpoints(Rule):
         evaluated = not open_world and self._only_evaluated()
         stages = not open_world and bool(self.loads) and not self.alone
         checkpoints = [*self.checkpoints, *self._in_several_files()]
+        updated = {loop for _, loop in self.stepped_by_jax.known()}
+        checkpoints += [one for one in self.replaced if not updated.isdisjoint(one[2])]
         weights: list[tuple[Where, set[str], frozenset[str], str]] = []
         if not checkpoints and not open_world:
             # Nothing else is saved that could be gone on with.
@@ -657,10 +746,13 @@ class Checkpoints(Rule):
         for place, found, loops, option in checkpoints:
             # What an option asks for is kept, or not, where it is given.
             here = uses | {what for what, one in self.optional.known() if one == option}
+            inner = self.innermost.get(place.site) or ""
+            fresh = {rng for rng in NAMES if (rng, inner) in self.seeded_in}
+            here -= {*fresh, *(["cuda"] if "torch" in fresh else [])}
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
-            if not open_world and not trains(self.run):
+            if not open_world and not trains(self.run) and place.site not in self.data:
                 continue
             if self._is_of_jax(place) and not any(one.order < place.order for one in self.restored_at):
                 self.silent("DET601", place, "the program loads no checkpoint before")
@@ -686,6 +778,10 @@ class Checkpoints(Rule):
                 lacks += [f"the JAX key `{name}`" for name in split]
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
+            if place.site in self.data:
+                kept = self.data[place.site]
+                named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
+                lacks += [f"the state of the optimizer `{name}`" for name in named if name not in kept]
             generators = {made for made, loop in self.shuffled if loop in loops and loop in self.trains_in}
             if not open_world and not generators <= self.carried:
                 others = [*others, "generator"]
@@ -887,11 +983,11 @@ def _of_jax(content: v.Value) -> bool:
     """Whether a dictionary has something that is called an optimizer's state beside what libraries of JAX have made."""
     items = content.items if isinstance(content, v.Mapping) else {}
     named = any(_OPTIMIZER.search(str(key)) and not isinstance(one, v.Lit) for key, one in items.items())
-    return named and any(
-        isinstance(part, v.Obj) and part.api.startswith(_MADE_BY_JAX)
-        for one in items.values()
-        for part in v.alternatives(one)
-    )
+    return named and any(_by_jax(part) for one in items.values() for part in v.alternatives(one))
+
+
+def _by_jax(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and value.api.startswith(_MADE_BY_JAX)
 
 
 def _is_state(value: v.Value) -> bool:
