@@ -8,7 +8,7 @@ from d9mlint.checks.coverage import PLAIN
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import COMMON_METHODS, MAX_GUESSES
-from d9mlint.interp.data import is_module
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.tensors import MODULE_OF, TENSOR
 from d9mlint.interp.unknown_models import asked_parameters
 from d9mlint.interp.usage import flatten
