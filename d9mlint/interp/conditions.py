@@ -578,11 +578,16 @@ def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Plac
         return [(name, v.join(left))] if left and len(left) < len(known.values) else []
     if not isinstance(known, v.Lit):
         return []
-    if type(known.value) is bool:
+    if type(known.value) is bool and (known.instead is None or not outcome):
         return [(name, v.Lit(outcome))] if known.option or known.value is not outcome else []
     if bool(known.value) == outcome:
         return []
-    return [(name, v.Obj(v.GIVEN) if outcome else v.UNKNOWN)]
+    return [(name, _given(known) if outcome else v.UNKNOWN)]
+
+
+def _given(known: v.Lit) -> v.Value:
+    """What stands in the place of a value that it has by the default of an option where that is given."""
+    return v.Obj(v.GIVEN) if known.instead is None else known.instead
 
 
 def _narrow_equal(name: Place, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[Place, v.Value]]:
@@ -593,7 +598,7 @@ def _narrow_equal(name: Place, known: v.Value, other: v.Lit, equal: bool) -> lis
         left = [x for x in known.values if not (isinstance(x, v.Lit) and x.value == other.value)]
         return [(name, v.join(left))] if left and len(left) < len(known.values) else []
     if isinstance(known, v.Lit) and known.value == other.value:
-        return [(name, v.Obj(v.GIVEN))]
+        return [(name, _given(known))]
     return []
 
 
