@@ -7,6 +7,7 @@ these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
@@ -15,11 +16,13 @@ from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
 from d9mlint.interp.data import MOVED, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
-from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent
+from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.idle import is_idle
 from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.naming import for_others, running
-from d9mlint.interp.state import SEEDED, Rng
+from d9mlint.interp.passed_on import PASS_THROUGH, inside
+from d9mlint.interp.state import SEEDED, Rng, Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import device
 from d9mlint.interp.usage import flatten, use
 from d9mlint.ir.forms import asked_for_form
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 LOADER = "torch.utils.data.DataLoader"
+EARLIER_DRAWS = "@earlier draws"
+"""Attribute of a loader that is iterated: whether what is drawn for that depends on what the program has drawn before, or
+else it has seeded torch each time after the loader was made, and drawn nothing since."""
 
 
 def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -141,6 +147,14 @@ def _collate(interp: Interp, collate: v.Value | None, node: Any) -> list[v.Value
     return use(interp, collate, node) if isinstance(collate, (v.Inst, v.Obj)) else []
 
 
+def is_seeded_before(loader: v.Value) -> tuple[Site, bool] | None:
+    """Where a loader was made that is iterated now, and whether the program has always seeded torch right before that."""
+    site = made_at(loader) if isinstance(loader, v.Obj) and loader.type == LOADER else None
+    if site is None or not isinstance(loader, v.Obj):
+        return None
+    return site, v.truth(loader.attrs.get(EARLIER_DRAWS) or v.TRUE) is False
+
+
 class Loaders:
     """Loaders draw when they are iterated."""
 
@@ -154,6 +168,10 @@ class Loaders:
         if not isinstance(value, v.Obj):
             return
         if value.type == LOADER:
+            if not rng.begins_alike(self._interp, "torch", self._around(value), value.birth):
+                value.attrs[EARLIER_DRAWS] = v.TRUE
+            elif EARLIER_DRAWS not in value.attrs:
+                value.attrs[EARLIER_DRAWS] = v.FALSE
             consume(self._interp, value)
         elif self._makes_items(value):
             self._use(value)
@@ -182,6 +200,14 @@ class Loaders:
         function = running(self._interp)
         if function is None or not asked_for_form(function, node):
             self._use(made_by)
+
+    def _around(self, loader: v.Obj) -> Sequence[Loop]:
+        """The loops that run when a loader is iterated, without the one that iterates it."""
+        loops = self._interp.loops
+        over = loops[-1].over if loops else None
+        while isinstance(over, v.Obj) and over.api in PASS_THROUGH:
+            over = inside(over)
+        return loops[:-1] if loops and over is loader else loops
 
     def _makes_items(self, value: v.Obj) -> bool:
         """Whether an object of a library is a dataset whose transforms run, or whose parts are used, for each item."""
