@@ -578,7 +578,7 @@ def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Plac
         return [(name, v.join(left))] if left and len(left) < len(known.values) else []
     if not isinstance(known, v.Lit):
         return []
-    if type(known.value) is bool:
+    if type(known.value) is bool and (known.instead is None or not outcome):
         return [(name, v.Lit(outcome))] if known.option or known.value is not outcome else []
     if bool(known.value) == outcome:
         return []
@@ -586,8 +586,8 @@ def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Plac
 
 
 def _given(known: v.Lit) -> v.Value:
-    """What stands for a default where it does not."""
-    return known.instead if isinstance(known, v.Absent) else v.Obj(v.GIVEN)
+    """What stands in the place of a value that it has by the default of an option where that is given."""
+    return v.Obj(v.GIVEN) if known.instead is None else known.instead
 
 
 def _narrow_equal(name: Place, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[Place, v.Value]]:

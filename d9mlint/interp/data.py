@@ -780,7 +780,7 @@ def _is_text(index: v.Value) -> bool:
     return isinstance(index, v.Lit) and isinstance(index.value, str)
 
 
-def _is_number(index: v.Value) -> bool:
+def is_number(index: v.Value) -> bool:
     """Whether an index is the number of an element."""
     if isinstance(index, v.Lit):
         return type(index.value) is int
@@ -910,7 +910,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             owner.elts = [*owner.elts, value][-16:]
     elif isinstance(owner, v.Obj) and owner.api == tensors.BATCH and not _is_text(index):
         each = _is_each(interp, node)
-        if each or _is_number(index) or _is_own(interp, node):
+        if each or is_number(index) or _is_own(interp, node):
             tensors.put(owner, value, each and (not interp.branching or _is_tested(interp)))
     elif isinstance(owner, v.Obj) and is_dict(owner):
         put(owner, [value])

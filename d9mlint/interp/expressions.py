@@ -37,7 +37,7 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import end_lost, has_raised
 from d9mlint.interp.frames import Frame
-from d9mlint.interp.given_instead import unless_option
+from d9mlint.interp.given_instead import switch, unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import own_paths
 from d9mlint.interp.library.known_options import is_no_option
@@ -47,7 +47,7 @@ from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
-from d9mlint.interp.tensors import TENSOR
+from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
 
@@ -504,7 +504,12 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
         orelse()
     chosen = outcome[0] if test.answer else outcome[1]
     if test.option and isinstance(chosen, v.Lit) and not chosen.option:
-        return v.Lit(chosen.value, test.option)
+        other = outcome[bool(test.answer)]
+        return (
+            switch(interp, chosen, other, test.option)
+            if is_switch(chosen)
+            else v.Lit(chosen.value, test.option)
+        )
     return unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
 
 

@@ -71,6 +71,21 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     return meant
 
 
+def switch(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
+    """Nothing, or yes or no, that stands somewhere by the default of an option, with the object that stands there if it is
+    given."""
+    if interp.importing:
+        return v.Lit(kept.value, option)
+    objects = [one for one in map(_object, v.alternatives(other)) if one is not None]
+    return v.Lit(kept.value, option, v.join(objects) if objects else None)
+
+
+def _object(value: v.Value) -> v.Value | None:
+    if isinstance(value, v.Lit):
+        return value.instead
+    return value if isinstance(value, (v.Inst, v.Obj)) and v.is_none(value) is False else None
+
+
 def _is_called(interp: Interp, value: v.Value) -> bool:
     """Whether a value is a class or function of the program, or one of a library that makes a module."""
     if isinstance(value, v.AnyOf):
@@ -87,14 +102,6 @@ def _one_of(kept: v.Value, other: v.Value, option: str) -> v.Value:
     return v.AnyOf(tuple(known[:_MOST]), option) if len(known) > 1 else kept
 
 
-def default(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
-    """A constant as the default of an option, where something else stands if that is given."""
-    objects = [one for one in v.alternatives(other) if not isinstance(one, v.Lit)]
-    if kept.value is None and objects and all(_is_module(interp, one) for one in objects):
-        return v.Absent(option, v.join(objects))
-    return v.Lit(kept.value, option)
-
-
 def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
     """Whether it matters what else a variable stands for: an object of the program, a model, or what resumes a training."""
     if isinstance(other, v.Obj) and interp.kb.role(other.api, "resumes-training") is not None:
@@ -108,8 +115,8 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     """What is on the CPU by the default of an option alone, or names the CPU, with the option."""
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
-    if is_switch(kept) and isinstance(kept, v.Lit):
-        return kept if v.same(kept, other) else default(interp, kept, other, option)
+    if is_switch(kept):
+        return kept if v.same(kept, other) else switch(interp, kept, other, option)
     if not selects(interp, option):
         return kept
     if isinstance(kept, v.Lit):

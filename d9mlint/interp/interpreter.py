@@ -1025,7 +1025,7 @@ class Interp:
             before, birth = _before(access), access[0].birth
             if birth < born and is_switch(before):
                 if not given_instead.is_made_where_given(self, option, birth):
-                    HEAP.put(access, given_instead.default(self, before, at(*access[:4]), option))
+                    HEAP.put(access, given_instead.switch(self, before, at(*access[:4]), option))
             elif birth < born and isinstance(before, (v.Inst, v.Obj)):
                 now = at(*access[:4])
                 if isinstance(now, v.AnyOf) and given_instead.stands_for_module(self, before, now):

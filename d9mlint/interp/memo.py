@@ -69,7 +69,8 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
     if value is None or value is v.UNKNOWN:
         return None
     if isinstance(value, v.Lit):
-        return (type(value.value).__name__, value.value, value.option)
+        known = (type(value.value).__name__, value.value, value.option)
+        return known if value.instead is None else (*known, shape(value.instead, depth + 1))
     if isinstance(value, v.Ext):
         return value.name
     if isinstance(value, v.Obj):

@@ -25,6 +25,7 @@ from d9mlint.interp.listening import on
 from d9mlint.interp.overwritten import OVERWRITTEN
 from d9mlint.interp.places import flow, scope
 from d9mlint.interp.replaced import REPLACED
+from d9mlint.interp.rng import NOT_DRAWN_SINCE
 from d9mlint.interp.shapes import NOTHING, Form
 from d9mlint.interp.state import MAYBE, SEEDED, Setting, Site
 from d9mlint.ir import nodes as m
@@ -482,7 +483,7 @@ class _Open:
         )
 
 
-_OF_OBJECTS = (LOADED, OVERWRITTEN, REPLACED)
+_OF_OBJECTS = (LOADED, OVERWRITTEN, REPLACED, NOT_DRAWN_SINCE)
 _State = tuple[tuple[Level, ...], tuple[tuple[str, Setting], ...], tuple[tuple[str, Setting], ...]]
 
 

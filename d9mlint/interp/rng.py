@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -19,8 +20,10 @@ from d9mlint.interp.events import (
     DrawEvent,
     GlobalDrawEvent,
     LateSeedEvent,
+    Loop,
     SeedEvent,
 )
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.single_use import delays_only
 from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Setting
 
@@ -127,6 +130,27 @@ SEEDED_IN_ROUND = "seeded in a round: "
 seeded last."""
 
 
+NOT_DRAWN_SINCE = "not drawn since: "
+"""Before an RNG: stands among the modes for the begin of the innermost loop in which it was seeded last, and when it was, if
+nothing has been drawn from it since."""
+_DRAWN = Setting(None, None)
+_OF_LOADERS = frozenset({"torch"})
+"""RNGs from which loaders draw the order of their items and the seeds of their workers."""
+
+
+def begins_alike(interp: Interp, rng: str, loops: Sequence[Loop], since: int) -> bool:
+    """Whether an RNG is in the state that a seed gave it in this very round of running loops, after some time: whatever was
+    drawn before, what is drawn now is the same. It counts as drawn from after that."""
+    name = f"{NOT_DRAWN_SINCE}{rng}"
+    seeded = interp.state.modes.get(name)
+    interp.state.modes[name] = _DRAWN
+    return bool(seeded and seeded.value and seeded.value[0] == _round(loops) and seeded.value[1] > since)
+
+
+def _round(loops: Sequence[Loop]) -> int:
+    return loops[-1].start if loops else 0
+
+
 _OF_MODELS = frozenset({"weak", "head", "init"})
 """Kinds of draws that give a model its initial weights."""
 
@@ -210,6 +234,8 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
             interp.captured.append(Draw(rng, Rng(UNSEEDED), entry, node, interp.frame.file))
         return False
     rng = meant_here(interp, rng)
+    if rng in _OF_LOADERS:
+        interp.state.modes[f"{NOT_DRAWN_SINCE}{rng}"] = _DRAWN
     if interp.orders.loops:
         # Who draws first gets other numbers, unless each round begins with the same ones.
         seeded = interp.state.modes.get(f"{SEEDED_IN_ROUND}{rng}")
@@ -371,6 +397,11 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
             interp.state.rng[rng] = Rng(SEEDED, "", site)
             again = f"seeded:{rng}" in interp.state.flags
             interp.state.flags.setdefault(f"seeded again:{rng}" if again else f"seeded:{rng}", site)
+            if rng in _OF_LOADERS:
+                HEAP.clock += 1
+                now = Setting((_round(interp.loops), HEAP.clock), site)
+                # Times of a module that is imported are those of the run that has imported it first.
+                interp.state.modes[f"{NOT_DRAWN_SINCE}{rng}"] = _DRAWN if interp.importing else now
             if interp.orders.loops and getattr(value, "order", None) is None:
                 began = Setting(interp.orders.loops[-1].start, site)
                 interp.state.modes[f"{SEEDED_IN_ROUND}{rng}"] = began

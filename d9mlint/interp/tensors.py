@@ -8,7 +8,7 @@ What the calls of PyTorch do is in ``rules/knowledge/tensors.yaml``; sizes and e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
@@ -504,7 +504,7 @@ def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:
     return loaded_by(option, READ.value) if computed_from(other) is not None else ""
 
 
-def is_switch(value: object) -> bool:
+def is_switch(value: object) -> TypeGuard[v.Lit]:
     """Whether a value is nothing, or says yes or no, whatever options are given."""
     return (
         isinstance(value, v.Lit) and not value.option and (value.value is None or type(value.value) is bool)

@@ -49,26 +49,18 @@ UNKNOWN = Unknown()
 
 
 class Lit:
-    """A literal value. ``option`` names the command-line or configuration option whose default it is."""
+    """A literal value. ``option`` names the command-line or configuration option whose default it is, or by whose default
+    it is there; ``instead`` is what the program puts in its place if that is given, where that is an object."""
 
-    __slots__ = ("option", "value")
+    __slots__ = ("instead", "option", "value")
 
-    def __init__(self, value: Any, option: str = "") -> None:
+    def __init__(self, value: Any, option: str = "", instead: Value | None = None) -> None:
         self.value = value
         self.option = option
+        self.instead = instead
 
     def __repr__(self) -> str:
         return f"Lit({self.value!r}{', ' + self.option if self.option else ''})"
-
-
-class Absent(Lit):
-    """None by the default of an option: if that is given, it is ``instead``."""
-
-    __slots__ = ("instead",)
-
-    def __init__(self, option: str, instead: Value) -> None:
-        super().__init__(None, option)
-        self.instead = instead
 
 
 class Sentinel:

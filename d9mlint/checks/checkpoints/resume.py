@@ -178,7 +178,7 @@ class Resume(Rule):
         held = [one for one in made if isinstance(one, v.Mapping)]
         if is_never(self.run, call.node) or self._is_not_loaded(call):
             return
-        if content is not None and weights_in(content):
+        if content is not None and weights_in(self.run, content):
             self.weights_in.update(loop.key for loop in self.run.loops)
         if any("optimizer" in contents(one, []) for one in made):
             self.with_optimizer = True

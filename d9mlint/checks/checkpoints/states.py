@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
@@ -18,6 +19,7 @@ from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import stoppers
 from d9mlint.checks.checkpoints.weights import (
+    WHOLE,
     File,
     Loaded,
     Saved,
@@ -253,6 +255,13 @@ class Checkpoints(Rule):
     """Weights that are saved alone, or with a number, in a loop."""
     loaded = remembered(list[Loaded])
     """Models that are given the weights that a file has."""
+    models_loaded = remembered_table(tuple[str, str], Loaded)
+    """Variables of files into which what may be a whole model is loaded."""
+    loaded_if = remembered(set[str])
+    """Options with which something is loaded that is not loaded by default."""
+    numbered = remembered(set[str])
+    """The loops whose rounds, in the names of the files that they write, are counted from a number that such an option
+    gives."""
     files = remembered_table(Site, File)
     """What the files are called that are loaded."""
     tests = remembered_table(Site, frozenset[Test])
@@ -465,11 +474,12 @@ class Checkpoints(Rule):
         if not begins and loop.key in self.trains_in and self.run.entry is not None:
             self._stopped_by(loop)
         start = start_of(self.run, loop) if begins else None
-        if begins and start is None and self.loaded:
+        loaded = bool(self.loaded or self.models_loaded.known())
+        if begins and start is None and loaded:
             start = counter_of(self.run, loop)
         if start is not None:
             self.resumed.setdefault(loop.key, lambda: start)
-        if begins and self.loaded:
+        if begins and loaded:
             self.began[loop.key] = Moment(self.run.steps)
 
     def _stopped_by(self, loop: Loop) -> None:
@@ -577,7 +587,7 @@ class Checkpoints(Rule):
             # Whatever its key, the number from which a loop goes on is that of the epoch or step.
             found.add("epoch")
         if not going_on:
-            if found <= {"epoch"} and weights_in(content):
+            if found <= {"epoch"} and weights_in(self.run, content):
                 self.named.update(names)
             elif found == {"epoch"}:
                 self.numbers.append(loops)
@@ -596,14 +606,46 @@ class Checkpoints(Rule):
         self, call: CallEvent, content: v.Value, found: set[str], place: Where, loops: frozenset[str]
     ) -> None:
         """Weights may be saved alone, or with a number."""
-        models = weights_in(content)
+        models = weights_in(self.run, content)
         file = file_of(self.run, call, "f", 1) if models else None
         if file is not None:
             self.written.setdefault(file.name, lambda: Moment(self.run.steps))
+        if models and self._is_counted_on(argument_node(call.node, "f", 1)):
+            self.numbered.update(loops or self.trains_in.known())
+        # A file that is written once, after a loop that trains, holds what that loop has come to.
+        loops = loops or frozenset(key for key in self.trains_in.known() if self._counts_on(key))
         if found <= {"epoch"} and loops and models:
+            self._loaded_whole(call, frozenset(site for _, site in models))
             option = self.run.state.aside
             tests = tests_around(self.run, call.node)
             self.weights.append(Saved(place, frozenset(found), loops, option, models, file, tests))
+
+    def _is_counted_on(self, path: Any) -> bool:
+        """Whether the name of a file has the sum of a number that an option gives with which the program loads something."""
+        if path is None or not self.loaded_if:
+            return False
+        named = [one.id for one in nodes([path]) if isinstance(one, m.Name)]
+        return any(
+            isinstance(one, v.Lit) and type(one.value) is int and one.option in self.loaded_if
+            for added in nodes([path, *(one for name in named for one in assignments(self.run, name))])
+            if isinstance(added, m.BinOp) and added.op == "+"
+            for name in nodes([added])
+            if isinstance(name, m.Name)
+            for one in v.alternatives(self.run.eval(name))
+        )
+
+    def _loaded_whole(self, call: CallEvent, models: frozenset[Site]) -> None:
+        """Models are saved from a variable into which a model was loaded, in the place of its state."""
+        content = argument_node(call.node, "obj", 0)
+        while isinstance(content, m.Call):
+            content = content.func
+        if not isinstance(content, m.Name):
+            return
+        path = self.run.frame.file.path
+        for name in accumulate(content.id.split("."), "{}.{}".format):
+            known = self.models_loaded.get((path, name))
+            if known is not None:
+                self.loaded.append(known._replace(models=models))
 
     def _gone_on_with(self) -> list[tuple[Where, set[str], frozenset[str], str]]:
         """Weights that the program saves in a loop that trains, and goes on from: the loop begins with a number that was
@@ -625,7 +667,7 @@ class Checkpoints(Rule):
 
     def _counts_on(self, loop: str) -> bool:
         """Whether a loop goes on from a number that was read, or that an option gives."""
-        return loop in self.resumed and self.resumed[loop].from_first
+        return loop in self.numbered or (loop in self.resumed and self.resumed[loop].from_first)
 
     def _going_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
         """The training loops that go on from a number that is saved, with the state of something else, or which draw."""
@@ -704,10 +746,18 @@ class Checkpoints(Rule):
         place = Where(self.run, call.node, _LOAD)
         self.loads.append((place, loops))
         self._loaded_from(call, place)
+        stmt = self.run.statement
+        if isinstance(stmt, m.Assign) and _is_given_by(stmt.value, call.node):
+            file, tests = self.files.get(place.site), tests_around(self.run, call.node)
+            known = Loaded(Moment(self.run.steps), loops, frozenset(), WHOLE, file, tests)
+            for name in stored_names(stmt):
+                self.models_loaded.setdefault((place.site.path, name), lambda: known)
 
     def _loaded_from(self, call: CallEvent, place: Where) -> None:
         """What the file is called in which something stands that is loaded."""
         self._tested(place, call.node)
+        if self.run.state.aside:
+            self.loaded_if.add(self.run.state.aside)
         self.names.update((place.site, name) for name in names_of(self.run, call, "f", 0))
         file = file_of(self.run, call, "f", 0)
         if file is not None:
@@ -979,6 +1029,13 @@ def _holds_state(content: v.Value) -> bool:
     return isinstance(content, v.Mapping) and any(map(_is_state, content.items.values()))
 
 
+def _is_given_by(value: m.Expr, call: Any) -> bool:
+    """Whether a value is what a call gives, or what methods of that give: ``torch.load(path).to(device)``."""
+    while value is not call and isinstance(value, m.Call) and isinstance(value.func, m.Attr):
+        value = value.func.value
+    return value is call
+
+
 def _of_jax(content: v.Value) -> bool:
     """Whether a dictionary has something that is called an optimizer's state beside what libraries of JAX have made."""
     items = content.items if isinstance(content, v.Mapping) else {}
@@ -1013,6 +1070,9 @@ def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], s
         if site is not None:
             return {site}, set()
         return set(), set() if isinstance(owner, v.Inst) else {key}
+    elif isinstance(value, v.Inst) and value.cls.find("forward") is not None:
+        # A model that is saved whole has its parameters, and what else it keeps.
+        parts = [(key, one) for one in value.attrs.values() if isinstance(one, v.Obj) and optimizes(one)]
     elif not isinstance(value, v.Lit):
         return set(), {key}
     sites: set[Site] = set()

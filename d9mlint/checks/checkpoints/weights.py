@@ -11,6 +11,7 @@ from d9mlint.checks.base import argument_node
 from d9mlint.checks.checkpoints.path_names import path_name, path_written
 from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
+from d9mlint.interp.calls import has_model
 from d9mlint.interp.file_names import ends_of, parts_of
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
@@ -107,14 +108,16 @@ def models_made(value: v.Value | None) -> Iterator[Site]:
             yield Site(one.cls.mod.path, one.node.start, one.node.end)
 
 
-def weights_in(content: v.Value) -> frozenset[tuple[object, Site]]:
-    """The models whose states are saved, with their keys."""
+def weights_in(run: RunView, content: v.Value) -> frozenset[tuple[object, Site]]:
+    """The models that are saved, themselves or their states, with their keys."""
     found: set[tuple[object, Site]] = set()
     for one in v.alternatives(content):
         parts = one.items.items() if isinstance(one, v.Mapping) else ((WHOLE, one),)
         for key, part in parts:
             for state in v.alternatives(part):
                 owner = state.attrs.get("@owner") if isinstance(state, v.Obj) else None
+                if owner is None and has_model(run, [state]):
+                    owner = state
                 found.update((key, site) for site in models_made(owner))
     return frozenset(found)
 

@@ -11,14 +11,14 @@ from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
-from d9mlint.interp.events import CallEvent
+from d9mlint.interp.events import CallEvent, IterationEvent
 from d9mlint.interp.idle import is_idle
-from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.listening import on_call, on_call_if
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.library.loaders import LOADER, is_seeded_before
+from d9mlint.interp.listening import on, on_call, on_call_if
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
-from d9mlint.interp.state import UNSEEDED, Rng
+from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
 from d9mlint.interp.usage import held
 from d9mlint.ir import nodes as m
@@ -68,6 +68,8 @@ class LoaderWorkers(Rule):
     codes = ("DET201",)
     by_trainer = remembered(list[bool])
     """For each trainer that seeds the workers of its loaders."""
+    seeded_before = remembered_table(Site, bool)
+    """For loaders that are iterated, whether torch is seeded each time before that."""
     by_command = remembered(bool)
     """Whether a trainer is made by what seeds first."""
 
@@ -101,6 +103,13 @@ class LoaderWorkers(Rule):
             args = v.Args([declared, *args.pos[1:]], rest, args.star, args.dstar)
         made = self.run.state.level("torch")
         self.run.later(partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made))
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """A loader is iterated."""
+        found = is_seeded_before(event.value)
+        if found is not None:
+            self.seeded_before[found[0]] = found[1]
 
     def _declared(self, node: Any) -> v.Inst | None:
         """A dataset of the class of the project with which a class annotates one of its attributes."""
@@ -215,6 +224,9 @@ class LoaderWorkers(Rule):
             and not old_numpy
         ):
             # A seeded generator= gives the base seed, and with it everything that workers reseed.
+            return
+        if severity is not Severity.ERROR and not old_numpy and self.seeded_before.get(place.site):
+            # So does a seed that is set each time before it is iterated.
             return
         given, repeated = wanted
         seeded = f"and {given}" if repeated else "and a seeded `generator=`"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule, seeded_generator
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent
+from d9mlint.interp.events import CallEvent, IterationEvent
 from d9mlint.interp.idle import is_idle
-from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.listening import on_call
+from d9mlint.interp.library.loaders import LOADER, is_seeded_before
+from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
-from d9mlint.interp.state import SEEDED, UNSEEDED
+from d9mlint.interp.state import SEEDED, UNSEEDED, Site
 
 SAMPLERS = (
     "torch.utils.data.RandomSampler",
@@ -24,6 +25,8 @@ class Shuffling(Rule):
     """DET202: loaders and samplers that shuffle without a generator."""
 
     codes = ("DET202",)
+    seeded_before = remembered_table(Site, bool)
+    """For loaders that are iterated, whether torch is seeded each time before that."""
 
     def judge(self, call: CallEvent, what: str) -> None:
         """Judge at the end, when it is known whether torch is seeded."""
@@ -44,6 +47,8 @@ class Shuffling(Rule):
             if self.run.entry is None or level not in (SEEDED, UNSEEDED) or idle():
                 return
             seeded = level == SEEDED
+            if seeded and self.seeded_before.get(place.site):
+                return
             why = (
                 "the shuffle order depends on every earlier random draw"
                 if seeded
@@ -64,6 +69,13 @@ class Shuffling(Rule):
             )
 
         self.run.later(later)
+
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """A loader is iterated."""
+        found = is_seeded_before(event.value)
+        if found is not None:
+            self.seeded_before[found[0]] = found[1]
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:

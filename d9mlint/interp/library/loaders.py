@@ -7,25 +7,33 @@ these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
+from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
-from d9mlint.interp.data import MOVED
+from d9mlint.interp.data import MOVED, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
-from d9mlint.interp.events import IterationEvent
+from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.idle import is_idle
-from d9mlint.interp.listening import on
-from d9mlint.interp.naming import for_others
-from d9mlint.interp.state import SEEDED, Rng
+from d9mlint.interp.listening import on, on_method
+from d9mlint.interp.naming import for_others, running
+from d9mlint.interp.passed_on import PASS_THROUGH, inside
+from d9mlint.interp.state import SEEDED, Rng, Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import device
 from d9mlint.interp.usage import flatten, use
+from d9mlint.ir.forms import asked_for_form
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 LOADER = "torch.utils.data.DataLoader"
+EARLIER_DRAWS = "@earlier draws"
+"""Attribute of a loader that is iterated: whether what is drawn for that depends on what the program has drawn before, or
+else it has seeded torch each time after the loader was made, and drawn nothing since."""
 
 
 def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -139,6 +147,14 @@ def _collate(interp: Interp, collate: v.Value | None, node: Any) -> list[v.Value
     return use(interp, collate, node) if isinstance(collate, (v.Inst, v.Obj)) else []
 
 
+def is_seeded_before(loader: v.Value) -> tuple[Site, bool] | None:
+    """Where a loader was made that is iterated now, and whether the program has always seeded torch right before that."""
+    site = made_at(loader) if isinstance(loader, v.Obj) and loader.type == LOADER else None
+    if site is None or not isinstance(loader, v.Obj):
+        return None
+    return site, v.truth(loader.attrs.get(EARLIER_DRAWS) or v.TRUE) is False
+
+
 class Loaders:
     """Loaders draw when they are iterated."""
 
@@ -152,15 +168,67 @@ class Loaders:
         if not isinstance(value, v.Obj):
             return
         if value.type == LOADER:
+            if not rng.begins_alike(self._interp, "torch", self._around(value), value.birth):
+                value.attrs[EARLIER_DRAWS] = v.TRUE
+            elif EARLIER_DRAWS not in value.attrs:
+                value.attrs[EARLIER_DRAWS] = v.FALSE
             consume(self._interp, value)
-        elif value.node is not None and self._interp.kb.role(value.api, "calls-at-use") is not None:
-            # A dataset gives its items, for which its transforms run.
-            with self._interp.within(CPU_CONTEXT), self._interp.in_file(value.file):
-                use(self._interp, value, value.node)
+        elif self._makes_items(value):
+            self._use(value)
         elif value.node is not None and (entries := self._interp.kb.rng(value.api)):
             drawn = tuple(one for one in entries if one.iterated)
             with self._interp.in_file(value.file):
                 rng.apply(self._interp, drawn, value.args, value.node, at="use")
+
+    @on(ItemEvent)
+    def item(self, event: ItemEvent) -> None:
+        """``dataset[i]`` of a dataset of a library, or of a class that inherits from one: the item is made."""
+        self._make_item(event.owner, event.key, event.node)
+
+    @on_method("__getitem__")
+    def item_called(self, call: CallEvent) -> None:
+        """``dataset.__getitem__(i)`` makes one too."""
+        self._make_item(call.owner, call.args.get("", 0) or v.UNKNOWN, call.node)
+
+    def _make_item(self, owner: v.Value | None, index: v.Value, node: Any) -> None:
+        made_by = dataset_of(owner)
+        if made_by is None or not self._makes_items(made_by):
+            return
+        if is_graph_dataset([made_by.api]) and not is_number(index):
+            # It gives a part of the dataset.
+            return
+        function = running(self._interp)
+        if function is None or not asked_for_form(function, node):
+            self._use(made_by)
+
+    def _around(self, loader: v.Obj) -> Sequence[Loop]:
+        """The loops that run when a loader is iterated, without the one that iterates it."""
+        loops = self._interp.loops
+        over = loops[-1].over if loops else None
+        while isinstance(over, v.Obj) and over.api in PASS_THROUGH:
+            over = inside(over)
+        return loops[:-1] if loops and over is loader else loops
+
+    def _makes_items(self, value: v.Obj) -> bool:
+        """Whether an object of a library is a dataset whose transforms run, or whose parts are used, for each item."""
+        if value.node is None or value.type == LOADER:
+            return False
+        role = self._interp.kb.role
+        return role(value.api, "calls-at-use") is not None or role(value.api, "takes-items") is not None
+
+    def _use(self, dataset: v.Obj) -> None:
+        with self._interp.within(CPU_CONTEXT), self._interp.in_file(dataset.file):
+            use(self._interp, dataset, dataset.node)
+
+
+def dataset_of(value: v.Value | None) -> v.Obj | None:
+    """The object of a library that makes what the item of a value is, if one does."""
+    if isinstance(value, v.Obj):
+        return value
+    inherited = value.attrs.get(BASE) if isinstance(value, v.Inst) else None
+    if not isinstance(inherited, v.Obj) or not isinstance(value, v.Inst):
+        return None
+    return inherited if value.cls.find("__getitem__") is None else None
 
 
 def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
