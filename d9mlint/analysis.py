@@ -14,6 +14,7 @@ import msgspec
 from d9mlint.base.entry_report import EntryReport, shown
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
+from d9mlint.checks.absent_modules import all_as_advice
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir import bodies
@@ -94,7 +95,7 @@ def analyze_shares(
         if files[module].path in share.own
     ]
     rest = _reports(tasks, job, shares, executor, spent, _counter("other modules", progress))
-    return Runs(entries, rest)
+    return Runs(all_as_advice(entries, project.modules), rest)
 
 
 Unreached = tuple[int, tuple[int, ...]]

@@ -505,10 +505,8 @@ def test_a_seed_of_lightning_is_written_for_the_release_that_the_arguments_tell(
     assert f"pl.{call}\n" in _after(project, code, "DET101")
 
 
-def test_op_determinism_is_not_switched_on_where_an_op_would_raise_for_want_of_a_seed(
-    project: Project,
-) -> None:
-    """The seed of a graph has to be set where it is the default one, which no fix does."""
+def test_op_determinism_is_switched_on_together_with_the_seed_of_the_graph(project: Project) -> None:
+    """Without a seed, an op that draws would raise. That of a graph is set where it is the default one."""
     code = """\
 import tensorflow.compat.v1 as tf
 
@@ -521,10 +519,11 @@ if __name__ == "__main__":
         session.run(step)
 """
     releases = {"tensorflow-version": "2.10"}
-    assert _after(project, code, "DET104", "DET306", **releases) == code
+    got = _after(project, code, "DET104", "DET306", **releases)
+    assert "        tf.set_random_seed(0)\n        weights = " in got
+    assert "enable_op_determinism()\n    with tf.Graph()" in got
     seeded = code.replace("        weights", "        tf.set_random_seed(0)\n        weights")
-    got = _after(project, seeded, "DET104", "DET306", **releases)
-    assert "enable_op_determinism()" in got
+    assert _after(project, seeded, "DET104", "DET306", **releases) == got
 
 
 def test_op_determinism_is_not_switched_on_where_a_generator_would_raise(project: Project) -> None:
@@ -720,6 +719,20 @@ IMPORTS = [
         "#!/usr/bin/env python\n'Doc.'\nfrom __future__ import annotations\nfrom torch import nn\nimport torch\n",
         "#!/usr/bin/env python\n'Doc.'\nfrom __future__ import annotations\nimport random\n\nfrom torch import nn\n"
         "import torch\nimport numpy as np\n",
+    ),
+    # What has to be imported, or called, before other packages stays in front of them.
+    (
+        "from comet_ml import Experiment\n",
+        "from comet_ml import Experiment\nimport random\n\nimport numpy as np\nimport torch\n",
+    ),
+    (
+        "'Doc.'\nimport sys\nfrom gevent import monkey\nmonkey.patch_all()\nimport numpy as np\n",
+        "'Doc.'\nimport sys\nfrom gevent import monkey\nmonkey.patch_all()\nimport random\n\nimport numpy as np\n"
+        "import torch\n",
+    ),
+    (
+        "import json\n\nimport isaacgym\nimport numpy as np\n",
+        "import json\n\nimport isaacgym\nimport random\n\nimport numpy as np\nimport torch\n",
     ),
 ]
 
@@ -979,3 +992,31 @@ def test_an_import_above_a_star_import_gets_a_name_that_this_leaves(project: Pro
     fixed = _fixed(root, {"select": ["DET102"]})
     got = fixed.changes[(root / "main.py").resolve().as_posix()].decode()
     assert "import numpy as _np\n" in got and "_np.random.seed(0)\n" in got
+
+
+@pytest.mark.parametrize(
+    ("body", "seeded"),
+    [
+        ("print(train_test_split(x))\n", False),
+        ("for _ in range(5):\n    print(train_test_split(x))\n", True),
+        (
+            "def parts():\n    while True:\n        yield train_test_split(x)\n\n\nprint(next(parts()))\n",
+            True,
+        ),
+        (
+            "class Parts:\n    def __getitem__(self, i):\n        return part(i)\n\n\n"
+            "def part(i):\n    return train_test_split(x)[i]\n\n\nprint(Parts()[1])\n",
+            True,
+        ),
+    ],
+    ids=["once", "in a loop", "in a generator", "for each item"],
+)
+def test_no_constant_is_given_to_a_call_that_runs_again_and_again(
+    project: Project, body: str, seeded: bool
+) -> None:
+    head = "import numpy as np\nfrom sklearn.model_selection import train_test_split\n"
+    root = project({"split.py": f"{head}\nx = np.arange(9)\n{body}"})
+    fixed = _fixed(root, {"select": ["DET109"]})
+    (got,) = fixed.changes.values()
+    assert ("np.random.seed(0)" in got.decode(), "random_state=0" in got.decode()) == (seeded, not seeded)
+    assert not fixed.result.items

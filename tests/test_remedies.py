@@ -1187,3 +1187,43 @@ def test_states_of_the_gpu_are_named_where_the_device_is_not_known(
     )
     (found,) = findings(tmp_path, text, "DET601")
     assert ("the torch and CUDA RNG states" in found.message) is said
+
+
+@pytest.mark.parametrize(("in_dataset", "outside"), [(True, False), (False, True), (True, True)])
+def test_an_iterator_whose_dataset_draws_is_not_saved(
+    tmp_path: Path, in_dataset: bool, outside: bool
+) -> None:
+    crop = "tf.image.random_crop(x, [2])"
+    text = (
+        "import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n"
+        "optimizer = tf.keras.optimizers.Adam()\nstep = tf.Variable(0)\ntf.keras.utils.set_random_seed(0)\n"
+        "data = tf.data.Dataset.from_tensor_slices(tf.zeros((9, 3))).shuffle(9)\n"
+        f"data = data.map(lambda x: {crop if in_dataset else 'x[:2]'})\n"
+        "saved = tf.train.Checkpoint(model=model, optimizer=optimizer, step=step)\n"
+        'saved.restore(tf.train.latest_checkpoint("states"))\nfor epoch in range(int(step), 9):\n'
+        "    for x in data.batch(3):\n        with tf.GradientTape() as tape:\n"
+        f"            loss = tf.reduce_sum(model(x{' + tf.random.normal([3, 2])' if outside else ''}))\n"
+        "        weights = model.trainable_variables\n"
+        "        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))\n"
+        '    step.assign_add(1)\n    saved.save("states/last")\n'
+    )
+    (found,) = findings(tmp_path, text, "DET601")
+    assert found.help is not None and "iterate the dataset through an iterator" in found.help
+    assert ("draw from a `tf.random.Generator`" in found.help) is outside
+    assert ("`stateless_random_*` ops" in found.help) is in_dataset
+
+
+@pytest.mark.parametrize(
+    ("rounds", "expected"),
+    [("while True", "give each worker its own queue"), ("for _ in range(25)", "put the number of the item")],
+)
+def test_a_stream_without_an_end_is_not_to_be_sorted(tmp_path: Path, rounds: str, expected: str) -> None:
+    text = (
+        "from multiprocessing import Process, Queue\n\nimport numpy as np\n\n\ndef work(queue, seed):\n"
+        f"    rng = np.random.default_rng(seed)\n    {rounds}:\n        queue.put(rng.random(4))\n\n\n"
+        "if __name__ == '__main__':\n    queue = Queue(10)\n    for seed in range(4):\n"
+        "        Process(target=work, args=(queue, seed), daemon=True).start()\n    total = 0.0\n"
+        "    for step in range(100):\n        total = total * 0.5 + queue.get().sum()\n    print(total)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET211")
+    assert found.help.startswith(expected)

@@ -30,8 +30,8 @@ if __name__ == "__main__":
 """
 
 
-def _found(directory: Path, change: str) -> list[tuple[str, str]]:
-    (directory / "train.py").write_text(PROGRAM.format(change=change))
+def _found(directory: Path, change: str, program: str = PROGRAM) -> list[tuple[str, str]]:
+    (directory / "train.py").write_text(program.format(change=change))
     overrides = {"cache": False, "jobs": 1, "select": ["DET201"]}
     result = check([str(directory)], load_settings(str(directory), overrides=overrides))
     return [(i.finding.severity.value, i.finding.message) for i in result.items]
@@ -43,3 +43,14 @@ def test_what_it_draws_is_said_only_where_all_of_it_is_known(tmp_path: Path) -> 
     for change in ("transform()", "eval(input())"):
         ((severity, message),) = _found(tmp_path, change)
         assert severity == "advice" and "calls what could not be resolved" in message
+
+
+def test_seeds_of_workers_are_those_of_torch(tmp_path: Path) -> None:
+    change = "abs"
+    drawing = PROGRAM.replace("import torch\n", "import random\n\nimport torch\n", 1).replace(
+        "return self.change(torch.ones(3))", "return random.random() + self.change(torch.ones(3))"
+    )
+    ((_, message),) = _found(tmp_path, change, drawing)
+    assert "worker seeds depend on how many random numbers were drawn earlier" in message
+    ((_, message),) = _found(tmp_path, change, drawing.replace("    torch.manual_seed(0)\n", ""))
+    assert "torch is never seeded, so worker seeds differ between runs" in message

@@ -28,7 +28,8 @@ class EntryReport(msgspec.Struct):
     is the ``__main__`` guard of a module that others import, which trains nothing and saves no weights. ``releases`` are
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
-    training does; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
+    training does; ``device`` is what a program trains on that needs torch: the CPU alone, or anything else that it may put
+    work on; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
     ``without_gradient`` packs, for a run over unreached code, which parameters of the functions that it calls are given
     tensors that do not require grad in all of these calls."""
 
@@ -48,6 +49,7 @@ class EntryReport(msgspec.Struct):
     entered: bytes = _NOTHING
     releases: dict[str, str] = {}
     states: Literal["", "evaluates", "begins", "resumes"] = ""
+    device: Literal["", "cpu", "other"] = ""
     loads: list[str] = []
     saves: list[str] = []
     without_gradient: bytes = _NOTHING
@@ -90,6 +92,8 @@ holds if any call of the project may pass it."""
 RETURNED = "returned at "
 """Before places in a tuple, with commas, or -1 for the whole: of a finding about the gradient of what the function around
 returns there, which holds if any function of the project that calls it may take that."""
+ON_GPU = "on a GPU"
+"""Of a finding in code that no entry point reaches, which holds if any program that runs the file may use a GPU."""
 AND = "; "
 """Between two conditions of a finding."""
 

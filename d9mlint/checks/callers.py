@@ -2,8 +2,9 @@
 
 A function that no entry point reaches is looked at with unknown arguments. Where other functions of the project call it,
 they say what it is given: a schedule of a diffusion model, which is a buffer, has no gradient wherever it is gathered. A
-parameter that is None by default, and that no call passes, is no tensor. And the callers of any function say what they do
-with its result: a renderer detaches the positions that it samples.
+parameter that is None by default, and that no call passes, is no tensor. The callers of any function say what they do
+with its result: a renderer detaches the positions that it samples. And where the programs that run a file train on the
+CPU, what else the file defines is not given a GPU, such as a class that an option may choose.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, RETURNED, EntryReport
+from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED, EntryReport
 from d9mlint.base.findings import Finding
-from d9mlint.checks.never_called import Function, Searching
+from d9mlint.checks.never_called import MATERIAL, Function, Searching
 from d9mlint.checks.ops.consumers import WHOLE, Consumers
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
 from d9mlint.ir.traversal import called_name, is_none, nodes, parents
-from d9mlint.project.entry_points import is_main_test
+from d9mlint.project.entry_points import is_built, is_main_test
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
@@ -48,7 +49,9 @@ def left_by_callers(
 
 
 def _conditions(finding: Finding) -> list[str]:
-    return [one for one in finding.unless.split(AND) if one.startswith((NO_GRADIENT, NOT_GIVEN, RETURNED))]
+    return [
+        one for one in finding.unless.split(AND) if one.startswith((NO_GRADIENT, NOT_GIVEN, RETURNED, ON_GPU))
+    ]
 
 
 class _Callers:
@@ -60,6 +63,7 @@ class _Callers:
         self.project = project
         self.known = known
         self.search = searching.search
+        self.programs = searching.programs
         # What is known of the code that no entry point reaches, by the file that it is in.
         self.unreached: dict[int, list[EntryReport]] = {}
         self._left_out: dict[tuple[int, int, str], bool] = {}
@@ -71,6 +75,8 @@ class _Callers:
         """Whether the callers of the function around show what makes a finding false."""
         if finding.path not in self.project.index:
             return False
+        if condition == ON_GPU:
+            return self.runs_on_cpu(self.project.index[finding.path])
         if condition.startswith(RETURNED):
             places = {int(one) for one in condition.removeprefix(RETURNED).split(",")}
             function = self._around(finding)
@@ -80,6 +86,16 @@ class _Callers:
         if condition.startswith(NO_GRADIENT) and self.give_no_gradient(finding, names):
             return True
         return self.leave_out(finding, names)
+
+    def runs_on_cpu(self, file: int) -> bool:
+        """Whether programs of the project run a file, one of them trains on the CPU, and none may use anything else."""
+        programs = [one for one in self.programs if file in one.files]
+        devices = {one.device for one in programs}
+        if "cpu" not in devices or "other" in devices or any(one.cuts or one.failure for one in programs):
+            return False
+        if any(gap.kind in MATERIAL for one in programs for gap in one.gaps):
+            return False
+        return not is_built(self.project.modules, self.project.modules.files[file])
 
     def _ends(self, function: Function, places: set[int], depth: int) -> bool:
         """Whether no gradient comes back to what a function returns at some places, whoever calls it."""

@@ -14,6 +14,7 @@ from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import written
+from d9mlint.interp.usage import handed_over
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -107,11 +108,12 @@ def _looked_up(func: m.Expr) -> bool:
 
 def _received(interp: RunView, args: v.Args, losses: bool = True) -> str:
     """What of a training a call is given: empty for nothing."""
-    for value in args.values():
-        for one in v.alternatives(value):
-            found = _role(interp, one)
-            if found and (losses or found != "a loss"):
-                return found
+    bare = {id(one) for value in args.values() for one in v.alternatives(value)} if losses else ()
+    for one in handed_over(args):
+        found = _role(interp, one)
+        # What has losses in a mapping writes them into a log.
+        if found and (found != "a loss" or id(one) in bare):
+            return found
     return ""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import layers
-from d9mlint.interp.context import CPU_CONTEXT, THREAD
+from d9mlint.interp.context import CPU_CONTEXT, HANDED, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES
@@ -29,6 +29,16 @@ UNKNOWN_CALL = "?"
 """The name under which listeners hear of a call of something that is not known."""
 KEPT = "kept"
 """What is drawn from a generator that a transform keeps."""
+FOR_EACH_ITEM = frozenset({"__call__", "__getitem__", "__iter__", "__next__"})
+"""Methods that Python's protocols call for each item, or each time that all are gone through."""
+
+
+def runs_again(run: RunView) -> bool:
+    """Whether what is running runs again and again: in a loop, for each item of a dataset, or called by a library."""
+    if run.repeating or run.loops or HANDED in run.contexts:
+        return True
+    functions = [frame.func.fn for frame in run.stack() if frame.func is not None]
+    return any(fn.is_generator or fn.name in FOR_EACH_ITEM for fn in functions)
 
 
 class Observer:

@@ -46,7 +46,7 @@ _LOOKING = {"super": 0, "isinstance": 1, "issubclass": 1}
 arguments."""
 _HARMLESS = frozenset({"staticmethod", "classmethod", "property", "abstractmethod"})
 """Decorators that do not hand on what they decorate."""
-_MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
+MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
 """Gaps behind which a call may stand that was not seen."""
 _RAISING = frozenset({"failing-call", "undefined-name"})
 """Gaps at an expression that always raises."""
@@ -149,7 +149,7 @@ class Search:
             own = project.index.get(one.entry)
             if own is not None and one.trains:
                 self.used.add(own)
-            unsure = any(gap.kind in _MATERIAL for gap in one.gaps)
+            unsure = any(gap.kind in MATERIAL for gap in one.gaps)
             shown = own is not None and _is_shown(one, project)
             if shown and own is not None:
                 self.shown.add(own)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 import sys
 import warnings
@@ -15,7 +14,9 @@ from typing import Any
 from d9mlint.base.findings import Edit, Finding
 from d9mlint.base.notebooks import Cell, load_notebook
 from d9mlint.base.source import Source, make_source
+from d9mlint.fix.notebook_text import span_of, with_source
 
+BOM = "\ufeff"
 _SETS_VARIABLE = re.compile(r"\benviron\[")
 
 
@@ -108,41 +109,36 @@ def cell_of(cells: Sequence[Cell], edit: Edit) -> Cell | None:
 
 def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
     notebook = load_notebook(source.data)
-    _must_survive(source.data)
+    written = source.data.decode("utf-8")
+    _must_be_unique(written.removeprefix(BOM))
+    head = BOM if written.startswith(BOM) else ""
+    written = written.removeprefix(BOM)
     assert source.cells is not None
     for cell in source.cells:
         inside = [e for e in edits if cell_of(source.cells, e) is cell]
         if inside:
             text = _edit(source.raw[cell.start : cell.end], inside, cell.start, "\n")
-            written = notebook["cells"][cell.number - 1]
-            if "\r" in "".join(written["source"]):
+            old = notebook["cells"][cell.number - 1].get("source", "")
+            if "\r" in "".join(old):
                 raise BrokenFix("the cell has carriage returns, which would be lost")
-            as_list = isinstance(written.get("source"), list)
-            written["source"] = re.findall(r"[^\n]*\n|[^\n]+", text) if as_list else text
+            span = span_of(written, "cells", cell.number - 1, "source")
+            if span is None:
+                raise BrokenFix("the cell has no source")
+            written = with_source(written, span, text)
             edits = [e for e in edits if e not in inside]
     if edits:
         raise BrokenFix("it reaches over several cells")
-    head = source.data[:200].decode("utf-8", "replace")
-    second = head.split("\n")[1] if "\n" in head else ""
-    blanks = second[: len(second) - len(second.lstrip())]
-    indent: int | str | None = ("\t" if "\t" in blanks else len(blanks)) if blanks else None
-    text = json.dumps(notebook, indent=indent, ensure_ascii=False)
-    end = "\n" if source.data.endswith(b"\n") else ""
-    return (text + end).encode("utf-8", "surrogatepass")
+    return (head + written).encode("utf-8", "surrogatepass")
 
 
-def _must_survive(data: bytes) -> None:
-    """Raises BrokenFix for a notebook that is not the same after it is read and written as JSON."""
+def _must_be_unique(text: str) -> None:
+    """Raises BrokenFix for a notebook in which it is not clear what a key means."""
 
     def unique(pairs: list[tuple[str, Any]]) -> None:
         if len({key for key, _ in pairs}) < len(pairs):
-            raise BrokenFix("the notebook has two values of the same key, of which one would be lost")
+            raise BrokenFix("the notebook has two values of the same key")
 
-    def finite(number: str) -> None:
-        if not math.isfinite(float(number)):
-            raise BrokenFix("the notebook has a number that would be lost")
-
-    json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique, parse_float=finite)
+    json.loads(text, object_pairs_hook=unique)
 
 
 def _must_parse(old: Source, new: Source) -> None:

@@ -33,7 +33,7 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
-from d9mlint.interp.usage import flatten
+from d9mlint.interp.usage import flatten, handed_over
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -91,6 +91,8 @@ LOADS = "loads-weights"
 INFERS = "infers"
 MODE_SET = "sets the mode of a model"
 """Where a model is put into evaluation or training mode."""
+_FITS_ALONE = "fits an estimator"
+"""Stands for training, among the times, where no network is trained."""
 GIVES_STATE = "gives a model a state"
 RESUMES = "gives something a state"
 """Where a model is given a state that is no other one's here, and where something else is."""
@@ -113,12 +115,13 @@ _KERAS_ONLY = ("fit_generator", "train_on_batch")
 _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
 
 
-def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = "") -> None:
+def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = "", kind: str = "") -> None:
     """Set a flag and remember its first place in this run, with the option that has to be given for it: the first that
-    needs no option, if there is one."""
+    needs no option, if there is one. ``kind`` is what stands for the flag among the times, if that is something else."""
     interp.flag(flag, node)
     if flag in (TRAIN, GIVES_STATE):
-        interp.activity.times.add((flag, Tick(interp.now), frozenset(loop.key for loop in interp.loops)))
+        loops = frozenset(loop.key for loop in interp.loops)
+        interp.activity.times.add((kind or flag, Tick(interp.now), loops))
         if flag == TRAIN and len(interp.loops) > 1:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
     log = interp.import_log
@@ -159,12 +162,17 @@ def trains(interp: RunView) -> bool:
     return TRAIN in interp.places
 
 
+def _trains_networks(interp: Interp) -> bool:
+    """Whether the run reached training of what may have been given a state."""
+    return any(flag == TRAIN for flag, _, _ in interp.activity.times)
+
+
 def _trains_too(interp: Interp) -> bool:
     """Whether a program may train on the path on which a model is given a state. One whose options choose between the two
     goes on with nothing."""
     times = interp.activity.times
     given = [one for one in times if one[0] == GIVES_STATE]
-    return trains(interp) and any(
+    return any(
         bool(loops & others) or not interp.partings.exclusive(time, other)
         for flag, time, loops in times
         if flag == TRAIN
@@ -175,7 +183,7 @@ def _trains_too(interp: Interp) -> bool:
 def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
     """What loaded states are given to: to models that are not trained here, to what may be models that are, or to something
     else."""
-    if trains(interp) or GIVES_OPTIMIZER in interp.places or INFERS not in interp.places:
+    if _trains_networks(interp) or GIVES_OPTIMIZER in interp.places or INFERS not in interp.places:
         # What is not known to be a model, in a program that only infers, is one.
         if GIVES_NO_MODEL in interp.places:
             return "resumes"
@@ -188,6 +196,24 @@ def infers(interp: RunView) -> bool:
     """Whether the run uses a model that it does not train: nothing trains, and weights are loaded, a model is put
     into evaluation mode, or gradients are switched off."""
     return not trains(interp) and (LOADS in interp.places or INFERS in interp.places)
+
+
+def fits_alone(interp: RunView, owner: v.Value | None) -> bool:
+    """Whether what is fitted is an estimator of a library that trains no networks, and has none of the program in it."""
+    types = owner_types(interp, owner) if owner is not None else []
+    if not types or interp.kb.role(types[0].partition(".")[0], "own-estimators") is None:
+        return False
+    given = (
+        handed_over(owner.args)
+        if isinstance(owner, v.Obj)
+        else [*owner.attrs.values()]
+        if isinstance(owner, v.Inst)
+        else []
+    )
+    return not has_model(interp, given) and not any(
+        isinstance(one, v.Cls) or (isinstance(one, v.Obj) and runner(interp, one) is not None)
+        for one in given
+    )
 
 
 class Activity:
@@ -261,7 +287,7 @@ class Activity:
             return
         if found is None and isinstance(call.owner, v.Obj) and can_train(self._interp, call.owner.args, name):
             # An object of which only what it was given is known: a trainer that a configuration names.
-            _trains_torch(self._interp, call.node, name, tensors.device(call.owner.args.values()))
+            _trains_torch(self._interp, call.node, name, tensors.device(handed_over(call.owner.args)))
             _note_devices(self._interp, call.owner.args.kw.get("device"), call.node)
             return
         if found is not None or name in ("train", "run", "tune", "search"):
@@ -269,7 +295,8 @@ class Activity:
         types = owner_types(self._interp, call.owner) if call.owner is not None else []
         if types and self.kb.role(types[0], "fits-data") is not None:
             return
-        note(self._interp, TRAIN, call.node, "fit")
+        alone = fits_alone(self._interp, call.owner)
+        note(self._interp, TRAIN, call.node, "fit", kind=_FITS_ALONE if alone else "")
         given = flatten(call.args.kw.get("callbacks", v.UNKNOWN))
         if any(isinstance(one, v.Obj) and self.kb.role(one.api, "saves-in-training") for one in given):
             note(self._interp, SAVES, call.node, call.api)
@@ -283,7 +310,7 @@ class Activity:
     @property
     def training_loops(self) -> frozenset[str]:
         """The loops, by their keys, in which the program trains."""
-        return frozenset(loop for flag, _, loops in self.times if flag == TRAIN for loop in loops)
+        return frozenset(loop for flag, _, loops in self.times if flag != GIVES_STATE for loop in loops)
 
     def also(self) -> Iterable[tuple[Listening, Callable[[CallEvent], None]]]:
         """Methods of trainers, and those that write, by names that only the knowledge base has."""
@@ -772,6 +799,13 @@ def accelerators(interp: RunView) -> list[str]:
     return ["cuda", *others] if may_use_cuda(interp) else others
 
 
+def trained_on(interp: RunView) -> Literal["", "cpu", "other"]:
+    """What this run puts torch work on: "cpu" where it trains on the CPU and is not seen to use anything else."""
+    if accelerators(interp):
+        return "other"
+    return "cpu" if TORCH_TRAIN_CPU in interp.places else ""
+
+
 def _chosen_elsewhere(interp: RunView, args: v.Args) -> bool:
     """Whether a device's name is not in the code: a configuration that chooses it may choose a GPU."""
     name = args.get("type", 0)
@@ -821,7 +855,7 @@ def _uses_cuda(api: str) -> bool:
 
 def _any_call(interp: Interp, call: CallEvent) -> None:
     api, given = call.api, call.args.kw
-    if hands_over_training(interp, call.args) and runner(interp, call.owner) is None:
+    if hands_over_training(interp, api, call.args) and runner(interp, call.owner) is None:
         note(interp, TRAIN, call.node, api)
         note(interp, TORCH_TRAIN, call.node, api)
         note(interp, TORCH_TRAIN_CUDA, call.node, api)

@@ -159,6 +159,14 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         count = value.value if isinstance(value, v.Lit) and type(value.value) is int else None
         # Distributions have no end of points: what is not seen to be a grid is none.
         return count is not None and ways is not None and count >= ways
+    if test.same_as is not None:
+        other = _argument(args, test.same_as.arg, test.same_as.pos, owner)
+        return are_same(value, _or_default(args, other, test.same_as.default, owner))
+    if test.alike is not msgspec.UNSET:
+        if not isinstance(value, v.Items) or value.open or not value.elts:
+            return None
+        answers = {are_same(one, value.elts[0]) for one in value.elts}
+        return None if None in answers else (False not in answers) == test.alike
     if test.has is not None:
         return _has(value, test.has)
     if test.made_by is not None:
@@ -193,6 +201,15 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return any(equal(literal, one) for one in list(test.one_of))
     if not isinstance(test.greater, msgspec.UnsetType):
         return literal > test.greater if isinstance(literal, (int, float)) else None
+    return None
+
+
+def are_same(one: v.Value, other: v.Value | None) -> bool | None:
+    """Whether two values are the same one, or equal numbers that no option changes."""
+    if one is other and one is not v.UNKNOWN:
+        return True
+    if isinstance(one, v.Lit) and isinstance(other, v.Lit) and not (one.option or other.option):
+        return equal(one.value, other.value)
     return None
 
 

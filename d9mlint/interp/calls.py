@@ -8,10 +8,28 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from d9mlint.interp import callers, graphs, layer_modes, memo, recursion, rng, tensors, unknown_models
+from d9mlint.interp import (
+    callers,
+    given_instead,
+    graphs,
+    layer_modes,
+    memo,
+    recursion,
+    rng,
+    tensors,
+    unknown_models,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.containers import BASE, SEQUENTIAL, container_of, made_in_round, parts, rounds
+from d9mlint.interp.containers import (
+    BASE,
+    SEQUENTIAL,
+    container_of,
+    is_in_order,
+    made_in_round,
+    parts,
+    rounds,
+)
 from d9mlint.interp.context import (
     CPU_CONTEXT,
     DIFFERENTIATED,
@@ -33,7 +51,6 @@ from d9mlint.interp.data import (
     element,
     entropy,
     is_entropy,
-    is_module,
     put_on_device,
 )
 from d9mlint.interp.devices import Runner, runner, runner_of
@@ -77,13 +94,22 @@ from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import KEYED, SORT_KEY, ties
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.trail import FUNCTIONS
-from d9mlint.interp.usage import INHERITED_USES, flatten, keep_base, set_training, use_base, use_object
+from d9mlint.interp.usage import (
+    INHERITED_USES,
+    flatten,
+    handed_over,
+    keep_base,
+    set_training,
+    use_base,
+    use_object,
+)
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
 from d9mlint.ir.traversal import is_none, nodes
@@ -109,9 +135,14 @@ MAX_GUESSES = 3
 
 def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     """The value of calling ``func``."""
-    kind = type(func)
-    if kind is v.Ext:
-        return call_external(interp, func.name, args, node)  # type: ignore[union-attr]
+    if type(func) is v.Ext:
+        return call_external(interp, func.name, args, node)
+    if interp.given_instead:
+        return given_instead.call(interp, func, args, node, _call)
+    return _call(interp, func, args, node)
+
+
+def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     if isinstance(func, v.Func):
         before = HEAP.clock
         result = call_function(interp, func, args, node)
@@ -202,18 +233,19 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
 
 def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
     """Call what an option's default chooses; the others run only when the option is given."""
-    results: list[v.Value] = []
-    before = interp.state
+    before = interp.state.copy()
     loaded: dict[str, Setting] = {}
 
-    def run(one: v.Value) -> None:
-        results.append(call(interp, one, args, node))
+    def run(one: v.Value, given: v.Args) -> v.Value:
+        result = call(interp, one, given, node)
         loaded.update(loaded_between(before, interp.state))
+        return result
 
-    runs: list[Callable[[], None]] = [partial(run, one) for one in func.values]
-    interp.branch(runs, keep=0, option=func.option)
+    result = run(func.values[0], args)
+    for other in func.values[1:]:
+        result = given_instead.beside(interp, result, before, partial(run, other), args, func.option)
     _each_is_loaded(interp, func, loaded)
-    return results[0]
+    return result
 
 
 def _each_is_loaded(interp: Interp, func: v.AnyOf, loaded: dict[str, Setting]) -> None:
@@ -344,6 +376,7 @@ def call_function(
         memo.shape(func.receiver),
         given,
         _doubts(interp, func.receiver, args),
+        given_instead.key(interp, func.receiver, args),
         interp.repeating > 0,
         interp.guessing > 0,
         interp.uncertain > 0,
@@ -450,7 +483,7 @@ def call_function(
         else:
             result = v.join(main)
         for value, option in frame.returns_aside:
-            result = tensors.unless_option(interp, result, value, option)
+            result = given_instead.unless_option(interp, result, value, option)
     if interp.orders.any and interp.entry is None and node is None and outer.caller is None:
         # Who calls it is not known, nor that the order is of no account there.
         interp.orders.decide(interp.orders.handed_out(result))
@@ -1041,6 +1074,7 @@ def _call_external(
     entries = interp.kb.rng(api)
     package = name.partition(".")[0]
     unseeded = rng.apply(interp, entries, args, node, package=package) if entries else False
+    rng.use_given(interp, api, args, node)
     if not entries:
         rng.may_seed(interp, api, args, node, method=False)
     if runners:
@@ -1294,7 +1328,7 @@ def _callbacks(
         without = frozenset(found.entry.training_hooks)
     if api in _LATER and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
         return call(interp, args.pos[0], processes.given_to_task(api, args) or _ANY, node)
-    if hands_over_training(interp, args):
+    if hands_over_training(interp, api, args):
         _train_elsewhere(interp, args, node)
     if interp.kb.call_is("fits-estimator", api):
         first, data = args.get("estimator", 0), v.Args(args.pos[1:3], {}, args.star, args.dstar)
@@ -1409,22 +1443,28 @@ def _rank(
 _ANY = v.Args(star=True, dstar=True)
 
 
-def hands_over_training(interp: RunView, args: v.Args) -> bool:
-    """Whether a call is given a model, an optimizer and a loader: whoever gets these trains."""
-    values = args.values()
-    if len(values) < 3 and v.AnyOf not in map(type, values):
+def hands_over_training(interp: RunView, api: str, args: v.Args) -> bool:
+    """Whether a call is given a model, an optimizer and a loader: whoever gets these trains. A function of a library of
+    which nothing is known may take them out of the containers that it is given."""
+    kinds = set(map(type, args.values()))
+    contained = not kinds.isdisjoint((v.Items, v.Mapping)) and rng.of_unknown_library(interp.kb, api)
+    if len(args.values()) < 3 and not contained and v.AnyOf not in kinds:
         return False
-    given = [one for value in values for one in v.alternatives(value)]
+    given = handed_over(args) if contained else list(_alternatives(args))
     return len(given) > 2 and _has_optimizer(given) and _has_loader(given) and has_model(interp, given)
 
 
+def _alternatives(args: v.Args) -> Iterator[v.Value]:
+    return (one for value in args.values() for one in v.alternatives(value))
+
+
 def can_train(interp: RunView, args: v.Args, method: str) -> bool:
-    """Whether a call is given what an object that it makes trains with: a loader, if the object is then fitted, or a
-    model, and an optimizer or a loader."""
-    given = [one for value in args.values() for one in v.alternatives(value)]
-    if method.startswith("fit") and _has_loader(given):
+    """Whether a call is given what an object that it makes trains with: an optimizer, a model and a loader, or a loader
+    alone if the object is then fitted."""
+    given = handed_over(args)
+    if _has_optimizer(given):
         return True
-    return has_model(interp, given) and (_has_optimizer(given) or _has_loader(given))
+    return _has_loader(given) and (method.startswith("fit") or has_model(interp, given))
 
 
 def _has_optimizer(given: list[v.Value]) -> bool:
@@ -1446,7 +1486,7 @@ def has_model(interp: RunView, given: Iterable[v.Value | None]) -> bool:
 
 def _train_elsewhere(interp: Interp, args: v.Args, node: Any) -> None:
     """A training loop in a library: it iterates the loaders, and calls the model and the loss."""
-    given = [one for value in args.values() for one in v.alternatives(value)]
+    given = handed_over(args)
     for one in given:
         if isinstance(one, v.Obj) and one.type == LOADER:
             interp.listeners.tell(IterationEvent(one))
@@ -1612,6 +1652,7 @@ def _call_member(
         experiments.start(interp, owner, started, args, entries, node)
     draws = bool(entries) and started is None
     unseeded = draws and rng.apply(interp, entries, args, node, package=_package(interp, owner), owner=owner)
+    rng.use_given(interp, method.api, args, node)
     if not entries:
         rng.may_seed(interp, name, args, node, method=True)
     experiments.configure(interp, method.api, owner, args)
@@ -2007,7 +2048,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         name = dotted.rpartition(".")[2]
         if interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
             return call_member(interp, v.Member(obj, name), args, node)
-    if obj.api == SEQUENTIAL and args.pos and not obj.args.star and parts(obj):
+    if obj.api == SEQUENTIAL and args.pos and is_in_order(obj) and parts(obj):
         value = args.pos[0]
         for group, repeated in rounds(obj):
             given = value
@@ -2097,9 +2138,9 @@ def enter(
                 for entry in switched:
                     rng.switch(interp, entry, one.args, node)
                 restores.append(lambda modes=modes: interp.state.modes.restore(modes))  # type: ignore[misc]
-            left = graphs.entered(interp, one)
+            left = graphs.entered(interp, one, node)
             if left is not None:
-                after.append(left)
+                restores.append(left)
             if one.api in ("torch.random.fork_rng", "torch.fork_rng"):
                 kept = interp.state.rng.save()
                 restores.append(lambda kept=kept: _restore(interp, kept))  # type: ignore[misc]

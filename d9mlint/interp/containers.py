@@ -18,6 +18,7 @@ BASE = "base class"
 NAMELESS = "added part"
 """Under this name, which no attribute has, a module of the project keeps the parts that it was given under unknown names."""
 _ADDED = "@added"
+_IN_ORDER = "@in order"
 _ROUND = "@round"
 """Attribute of a module: the loop that makes one in each of its rounds, of which only one is run."""
 MOST = 64
@@ -55,6 +56,18 @@ def made_in_round(interp: Interp, module: v.Obj | v.Inst) -> None:
     loop = next((one for one in reversed(interp.loops) if one.start == interp.repeating), None)
     if loop is not None:
         module.attrs[_ROUND] = v.Lit(loop.key)
+
+
+def keep_order(value: v.Value) -> None:
+    """Note of a container that the modules which are known of it are in their order, with none between them."""
+    container = container_of(value)
+    if container is not None:
+        container.attrs[_IN_ORDER] = v.TRUE
+
+
+def is_in_order(container: v.Obj) -> bool:
+    """Whether a container calls the modules that are known of it one after another."""
+    return not container.args.star or _IN_ORDER in container.attrs
 
 
 def rounds(container: v.Obj) -> list[tuple[list[v.Value], bool]]:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
+from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
 from d9mlint.interp.containers import any_part, container_of, is_dict, known_layers, named, parts, put
+from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
+from d9mlint.interp.given_instead import unless_option
 from d9mlint.interp.library import index_updates
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
@@ -519,17 +522,6 @@ def loader_device(loader: v.Obj) -> str:
     return "cpu" if moved is None else str(moved.value) if isinstance(moved, v.Lit) else ""
 
 
-def is_module(interp: RunView, value: v.Obj) -> bool:
-    """Whether a library made a module: one of PyTorch, or what is known to draw its weights from torch."""
-    if value.type == tensors.TENSOR:
-        # What a function gives, as those of `torch.nn.functional`.
-        return False
-    if value.api.startswith(("torch.nn.", "torchvision.models")):
-        return True
-    makes = any(entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(value.api))
-    return makes or interp.kb.role(value.api, "starts-evaluated") is not None
-
-
 def put_on_device(value: v.Value, device: str) -> None:
     """A library moves what it is given: the batches of a loader are on its device from now on."""
     for one in v.alternatives(value):
@@ -556,7 +548,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             if at_key is None and index.option:
                 # The default names nothing that is there: the option has to be given.
                 return _any_of(interp, value)
-            return at_unknown_key(interp, value) if at_key is None else _dispatched(value, index, at_key)
+            return (
+                at_unknown_key(interp, value) if at_key is None else _dispatched(interp, value, index, at_key)
+            )
         if value.factory is not None:
             key = ("unknown key", node.start)
             if key not in value.items:
@@ -592,7 +586,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
         if found is not None:
-            return interp.call(bind_method(interp, found, value, value.cls, node), v.Args([index]), node)
+            bound = bind_method(interp, found, value, value.cls, node)
+            form_only = isinstance(found, v.Func) and is_asked_for_form(interp, node, value, found)
+            with interp.within(*[ASKED_FOR_FORM] * form_only):
+                return interp.call(bound, v.Args([index]), node)
         container = container_of(value)
         if container is not None:
             return subscript(interp, container, index, node)
@@ -661,14 +658,14 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     return v.UNKNOWN
 
 
-def _dispatched(table: v.Mapping, key: v.Lit, chosen: v.Value) -> v.Value:
-    """What a table of functions gives at the default of an option, which may as well name another function."""
-    if not key.option or not isinstance(chosen, v.Func):
+def _dispatched(interp: Interp, table: v.Mapping, key: v.Lit, chosen: v.Value) -> v.Value:
+    """What a table gives at the default of an option, which may as well name another function, class or object of it."""
+    others = [one for one in table.items.values() if one is not chosen]
+    if not key.option or not 0 < len(others) < MAX_COMMANDS:
         return chosen
-    others = [one for one in table.items.values() if isinstance(one, v.Func) and one is not chosen]
-    if len(others) + 1 != len(table.items) or not 0 < len(others) < MAX_COMMANDS:
-        return chosen
-    return v.AnyOf((chosen, *others), key.option)
+    for other in others:
+        chosen = unless_option(interp, chosen, other, key.option)
+    return chosen
 
 
 MAX_COMMANDS = 24

@@ -18,7 +18,7 @@ import msgspec
 from d9mlint.base.entry_report import EntryReport, packed
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import TRAIN, Activity, states
+from d9mlint.interp.activity import TRAIN, Activity, states, trained_on
 from d9mlint.interp.calls import blank_instance
 from d9mlint.interp.context import QUIET
 from d9mlint.interp.events import EndEvent
@@ -401,6 +401,7 @@ class Analyzer:
             gaps=sorted(interp.gaps),
             entered=packed(self._by_file(functions(interp.trail))),
             states=states(interp),
+            device=trained_on(interp) if entry is not None else "",
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
             without_gradient=packed(self._parameters(interp)),

@@ -10,7 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.clocks import timed
 from d9mlint.interp.conditions import compared, condition, narrowed, truth
-from d9mlint.interp.containers import CONTAINERS, named, parts
+from d9mlint.interp.containers import CONTAINERS, keep_order, named, parts
 from d9mlint.interp.data import (
     DIFFERS_BY,
     ENTROPY_FIELDS,
@@ -35,10 +35,12 @@ from d9mlint.interp.data import (
 )
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
-from d9mlint.interp.failing import end_lost
+from d9mlint.interp.failing import end_lost, has_raised
 from d9mlint.interp.frames import Frame
+from d9mlint.interp.given_instead import unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import own_paths
+from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
 from d9mlint.interp.methods import bind_method, is_decorated
@@ -92,8 +94,11 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             part = named(value, name)
             if part is not None:
                 return part
-        if name == "__dict__" and value.type == NAMESPACE:
-            return v.Mapping(value.attrs)
+        if value.type == NAMESPACE:
+            if name == "__dict__":
+                return v.Mapping(value.attrs)
+            if is_no_option(interp, value, name, node):
+                end_lost(interp)
         if value.type == TENSOR:
             return _tensor_attribute(interp, value, name)
         if is_entropy(value) and (
@@ -268,7 +273,7 @@ def _const(interp: Interp, node: m.Const) -> v.Value:
 def _call(interp: Interp, node: m.Call) -> v.Value:
     func = interp.eval(node.func)
     pos: list[v.Value] = []
-    star = False
+    star, in_order = False, False
     for arg in node.args:
         if isinstance(arg, m.Star):
             value = interp.eval(arg.value)
@@ -285,13 +290,18 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
                 pos.extend(value.elts)
             else:
                 # What is known of a list that a loop fills are some of the modules in the container.
-                if isinstance(value, v.Items) and _collects(interp, func):
+                collects = _collects(interp, func)
+                listed = isinstance(value, v.Items) and value.kind != "s" and _all_known(value)
+                in_order = collects and listed and (in_order or not star)
+                if isinstance(value, v.Items) and collects:
                     pos.extend(value.elts)
-                elif isinstance(value, v.Obj) and _collects(interp, func):
+                elif isinstance(value, v.Obj) and collects:
                     pos.extend(parts(value))
                 star = True
         elif star:
-            interp.eval(arg)
+            value = interp.eval(arg)
+            if in_order:
+                pos.append(value)
         else:
             pos.append(interp.eval(arg))
     kw: dict[str, v.Value] = {}
@@ -308,8 +318,12 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     args = v.Args(pos, kw, star, dstar)
     if isinstance(func, v.Func) and func.fn.name == "__init__" and not _takes(func, args):
         func = _library_base(interp, node) or func
+    if has_raised(interp):
+        return v.UNKNOWN
     interp.lost = False
     result = interp.call(func, args, node)
+    if in_order:
+        keep_order(result)
     if interp.lost and isinstance(func, (v.Func, v.Cls)):
         end_lost(interp)
     return result
@@ -347,6 +361,11 @@ def _collects(interp: Interp, func: v.Value) -> bool:
         and func.find("__init__") is None
         and any(interp.kb.canonical(base) in CONTAINERS for base in func.external_bases())
     )
+
+
+def _all_known(layers: v.Items) -> bool:
+    """Whether a list of modules has none of which nothing is known; of those that a loop adds it has one round."""
+    return bool(layers.elts) and all(isinstance(one, (v.Obj, v.Inst)) for one in layers.elts)
 
 
 def _seq(interp: Interp, node: m.Seq) -> v.Value:
@@ -486,7 +505,7 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
     chosen = outcome[0] if test.answer else outcome[1]
     if test.option and isinstance(chosen, v.Lit) and not chosen.option:
         return v.Lit(chosen.value, test.option)
-    return tensors.unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
+    return unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
 
 
 def _subscript(interp: Interp, node: m.Subscript) -> v.Value:

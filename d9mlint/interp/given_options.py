@@ -59,7 +59,8 @@ def writing(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None]
 
 def within(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None]) -> None:
     """Run a branch where nothing is written that only other values of its options bring."""
-    asked = {name: value for name, value, _ in _asked(interp, test, outcome)} if interp.frame.written else {}
+    asked = values(interp, test, outcome)
+    known, interp.asked = interp.asked, {**interp.asked, **asked}
     put: list[Written] = []
     for one in interp.frame.written if asked else ():
         excluded = any(name in asked and asked[name] != value for name, value in one.asked.items())
@@ -67,9 +68,15 @@ def within(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None])
             HEAP.put(one.place, one.place[4])
             put.append(one)
     run()
+    interp.asked = known
     for one in put:
         if at(*one.place[:4]) is one.place[4]:
             HEAP.put(one.place, one.met)
+
+
+def values(interp: Interp, test: m.Expr, outcome: bool) -> dict[str, Any]:
+    """The options that have one value where a test has this outcome, with that value."""
+    return {name: value for name, value, _ in _asked(interp, test, outcome)}
 
 
 def _asked(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[str, Any, Any]]:

@@ -10,6 +10,7 @@ from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import declares, may_be_shared, only_asked_for
 from d9mlint.ir.traversal import nodes, parents
+from d9mlint.project.entry_points import is_main_test
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -23,8 +24,19 @@ def is_idle(run: RunView, node: Any) -> bool:
     function = running(run)
     if function is None or not isinstance(node, m.Call):
         return False
-    kept = only_asked_for(function, node, _KEPT)
-    return bool(kept) and not may_be_shared(run.whole(run.frame.file), function, {kept})
+    file = run.frame.file
+    alone = run.entry is file and file.path not in run.imported_files and _is_program(function)
+    kept = only_asked_for(function, node, _KEPT, alone)
+    return bool(kept) and not may_be_shared(run.whole(file), function, {kept})
+
+
+def _is_program(function: m.Function) -> bool:
+    """Whether the body of a module does more than define: it has a loop or a ``with`` statement, or says what runs where
+    the module is started."""
+    return any(
+        isinstance(one, (m.For, m.While, m.With)) or (isinstance(one, m.If) and is_main_test(one.test))
+        for one in nodes(function.body)
+    )
 
 
 def is_dropped(run: RunView, node: Any, api: str) -> bool:

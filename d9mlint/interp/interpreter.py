@@ -24,6 +24,7 @@ from d9mlint.interp import (
     data,
     equal_tests,
     expressions,
+    given_instead,
     given_options,
     order_cuts,
     order_last,
@@ -46,6 +47,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.expressions import EVAL
 from d9mlint.interp.failing import asked_first, defines_no, has_raised, must_raise
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
+from d9mlint.interp.given_instead import Instead, unless_option
 from d9mlint.interp.heap import (
     ABSENT,
     HEAP,
@@ -71,7 +73,7 @@ from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds, unless_option
+from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds
 from d9mlint.interp.trail import FUNCTIONS, Trail, every_function, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
@@ -118,15 +120,6 @@ def _before(access: Access) -> Any:
     """What stood at a place before it was written, be it as the class has it."""
     owner, _, _, name, old = access
     return owner.cls.find(name) if old is ABSENT and isinstance(owner, v.Inst) else old
-
-
-def _put_defaults(overwritten: Overwritten, born: int, option: str) -> None:
-    """What stood at places before they were written where an option was given stands there by default, as what a variable
-    stands for does."""
-    for access in overwritten.values():
-        before = _before(access)
-        if access[0].birth < born and is_switch(before):
-            HEAP.put(access, v.Lit(before.value, option))
 
 
 def _nowhere(violation: Violation) -> None:
@@ -210,7 +203,12 @@ class Interp:
         # The draws of a default argument that is being evaluated.
         self.captured: list[Draw] | None = None
         # What stands in the place of an object if an option is given, with the option, by the birth of the object.
-        self.given_instead: dict[int, tuple[v.Inst | v.Obj | v.AnyOf, str]] = {}
+        self.given_instead: dict[int, list[Instead]] = {}
+        self.noted_instead: list[Instead] = []
+        # The values that options have in the branches that are running.
+        self.asked: dict[str, Any] = {}
+        # The objects of which methods run, by themselves and not for what stands in their place.
+        self.apart: set[int] = set()
         # Branches that exclude each other.
         self.partings = Partings()
         self.methods = MethodIndex()
@@ -221,6 +219,10 @@ class Interp:
         # The time at which the innermost branch began, with how many were running then.
         self.branch_began = (0, 0)
         self.branch_number = self._branches = 0
+        # The options of the branches that are running which their defaults do not take.
+        self.asides: list[str] = []
+        # When branches ran in which something was made that exists only if an option is given, by option.
+        self.made_where_given: dict[str, list[tuple[int, int]]] = {}
         self._modes_before: dict[tuple[v.Value, int, int], v.Value] = {}
         # When the innermost loop began whose body is run once for all of its rounds; 0 outside of such loops.
         self.repeating = 0
@@ -512,6 +514,10 @@ class Interp:
         """Whether what is done to an object may not happen to it: the branch may not, and the object is older."""
         if not self.branching:
             return False
+        if self.made_where_given and self.branching == len(self.asides):
+            if all(given_instead.is_made_where_given(self, option, birth) for option in self.asides):
+                # Where it exists, these branches are taken.
+                return False
         running, began = self.branch_began
         return running != self.branching or birth <= began
 
@@ -647,23 +653,25 @@ class Interp:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
         if self.exhausted:
             return True
-        entered = functions(self.trail)
-        files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
+        files = [one for one in self.run_files() if one is not besides]
         return any(part in word for one in files for word in self.whole(one).words for part in parts)
 
     def uses_word(self, word: str, besides: ModuleFile) -> bool:
         """Whether a file of the program that has run, or may have, but one of them, uses a name."""
-        entered = functions(self.trail)
-        files = [one for one in self.modules.files if (one.path, 0) in entered and one is not besides]
+        files = [one for one in self.run_files() if one is not besides]
         return any(word in self.whole(one).words for one in files)
+
+    def run_files(self) -> list[ModuleFile]:
+        """The files of the program that have run, or may have."""
+        entered = functions(self.trail)
+        return [one for one in self.modules.files if (one.path, 0) in entered]
 
     def calls_elements(self, parts: Iterable[str], methods: tuple[str, ...]) -> bool:
         """Whether a file of the program that has run, or may have, may call what attributes or methods give whose names
         contain one of these texts, or call one of some methods of it."""
         if self.exhausted:
             return True
-        entered = functions(self.trail)
-        files = [one for one in self.modules.files if (one.path, 0) in entered]
+        files = self.run_files()
         return any(may_call_elements(self.whole(one), parts, methods) for one in files)
 
     def _may_be_read(self, name: str, methods: bool = False) -> bool:
@@ -935,10 +943,14 @@ class Interp:
                 born = HEAP.clock
                 overwritten = HEAP.note_overwritten()
                 self.branch_began = self.branching, born
+                self.asides.append(option)
                 run()
                 self.branch_began = outer_began
                 HEAP.stop_noting(overwritten)
-                _put_defaults(overwritten, born, option)
+                self._put_defaults(overwritten, born, option)
+                self.asides.pop()
+                if option and HEAP.clock > born and not self.importing:
+                    given_instead.made(self, option, born)
                 self.branching -= 1
                 if option:
                     frame.returns_aside += [(value, option) for value, _ in frame.returns[returned:]]
@@ -996,6 +1008,19 @@ class Interp:
         for flag in flags - {""}:
             self.flag(flag, self.statement)
 
+    def _put_defaults(self, overwritten: Overwritten, born: int, option: str) -> None:
+        """What stood at places before they were written where an option was given stands there by default, as what a
+        variable stands for does. What was made where it was given is there only then."""
+        for access in overwritten.values():
+            before, birth = _before(access), access[0].birth
+            if birth < born and is_switch(before):
+                if not given_instead.is_made_where_given(self, option, birth):
+                    HEAP.put(access, v.Lit(before.value, option))
+            elif birth < born and isinstance(before, (v.Inst, v.Obj)):
+                now = at(*access[:4])
+                if isinstance(now, v.AnyOf) and given_instead.stands_for_module(self, before, now):
+                    HEAP.put(access, given_instead.unless_option(self, before, now, option))
+
     def _part(self, spans: tuple[tuple[int, int, int], ...], states: list[State], returned: bool) -> None:
         """Branches have met in which something was made or called; ``returned`` is whether one has left the function."""
         alive = [number for number, state in enumerate(states) if state.alive]
@@ -1025,7 +1050,7 @@ class Interp:
                 before = _before(access)
                 if access[0].birth < one.born and isinstance(before, v.Lit):
                     HEAP.put(access, v.join((before, at(*access[:4]))))
-            _put_defaults(one.overwritten, one.born, one.option)
+            self._put_defaults(one.overwritten, one.born, one.option)
             if not loops:
                 continue
             for name, kept in one.variables.items():
@@ -1060,6 +1085,9 @@ class Interp:
             return
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
+        if has_raised(self):
+            _fail(self)
+            return
 
         # What the branches leave, None where one does not come back.
         left: list[dict[str, v.Value] | None] = [None, None]
@@ -1124,7 +1152,10 @@ class Interp:
             functools.partial(given_options.within, self, stmt.test, outcome, functools.partial(run, outcome))
             for outcome in (True, False)
         ]
+        asked, noted = given_options.values(self, stmt.test, not test.answer), len(self.noted_instead)
         self.branch(runs, keep=0 if test.answer else 1, option=test.option)
+        for instead in self.noted_instead[noted:]:
+            instead.asked.update(asked)
         for one in met:
             one()
 

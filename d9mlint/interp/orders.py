@@ -31,7 +31,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.clocks import is_time
 from d9mlint.interp.heap import FIELD, HEAP
-from d9mlint.interp.library.queues import filled_by_several
+from d9mlint.interp.library.queues import filled_by_several, is_endless
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import (
     CELL,
@@ -660,7 +660,7 @@ class Orders:
             entry.rule,
             node,
             entry.what.replace("{name}", name),
-            entry.help_now if entry.help_now and _takes_what_is_there(interp, node) else entry.help,
+            _help(interp, entry, node, owner),
             sortable=entry.sortable,
             confidence=entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
@@ -1814,6 +1814,13 @@ def _is_true(test: Any) -> bool:
 
 def _breaks(stmt: Any) -> bool:
     return isinstance(stmt, m.Jump) and stmt.kind == "break"
+
+
+def _help(interp: Interp, entry: OrderEntry, node: Any, owner: v.Value | None) -> str:
+    """The remedy for what takes something in an arbitrary order."""
+    if entry.help_now and _takes_what_is_there(interp, node):
+        return entry.help_now
+    return entry.help_endless if entry.help_endless and is_endless(owner) else entry.help
 
 
 def _takes_what_is_there(interp: Interp, node: Any) -> bool:

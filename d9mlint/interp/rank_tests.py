@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.state import Site, State
 
 _CONVERSIONS = frozenset({"builtins.int", "builtins.str", "builtins.bool"})
+_NUMBERS = frozenset(name.rpartition(".")[2] for name in _CONVERSIONS)
 _DEPTH = 3
 
 
@@ -66,8 +67,21 @@ def is_of_rank(interp: Interp, test: m.Expr, depth: int = 0) -> bool:
     if isinstance(test, m.Compare):
         sides = [test.left, *test.comparators]
         asking = [one for one in sides if not _is_constant(one)]
-        return len(asking) == 1 and _gives_rank(interp, asking[0], depth)
+        return len(asking) == 1 and not _is_of_all(test) and _gives_rank(interp, asking[0], depth)
     return _gives_rank(interp, test, depth)
+
+
+def _is_of_all(test: m.Compare) -> bool:
+    """Whether a comparison of the number of the process has one outcome for all of them: it asks whether there are several,
+    as ``local_rank != -1`` and ``rank >= 0`` do."""
+    left, op, right = test.left, test.ops[0], test.comparators[0]
+    if len(test.ops) != 1 or _is_constant(left):
+        return False
+    bound = right.operand if isinstance(right, m.Unary) and right.op == "-" else right
+    if not isinstance(bound, m.Const) or type(bound.value) is not int:
+        return isinstance(bound, m.Const) and bound.value is None
+    number = -bound.value if bound is not right else bound.value
+    return number < 0 or (number == 0 and op in (">=", "<"))
 
 
 def _is_constant(node: m.Expr) -> bool:
@@ -89,10 +103,16 @@ def _gives_rank(interp: Interp, node: m.Expr, depth: int) -> bool:
         return isinstance(func, v.Func) and _tests_rank(interp, func)
     if isinstance(node, m.Subscript):
         return is_environ(interp, interp.eval(node.value)) and _names_rank(interp, node.index)
+    if isinstance(node, m.Attr) and isinstance(node.value, m.Call):
+        made = interp.eval(node.value.func)
+        return isinstance(made, v.Ext) and _has_rank(interp, made.name, node.name)
     if not isinstance(node, m.Name):
         return False
-    if any(_is_rank(interp, one) for one in v.alternatives(interp.eval(node))):
+    value = interp.eval(node)
+    if any(_is_rank(interp, one) for one in v.alternatives(value)):
         return True
+    if value is v.UNKNOWN and "." in node.id:
+        return _has_rank(interp, "?", node.id.rpartition(".")[2])
     # A parameter stands before a variable of the module, whose name is the same.
     params = interp.frame.func.fn.params if interp.frame.func is not None else []
     if depth >= _DEPTH or any(param.name == node.id for param in params):
@@ -111,17 +131,39 @@ def _tests_rank(interp: Interp, func: v.Func) -> bool:
     last = interp.body(func)[-1:]
     if not last or not isinstance(last[0], m.Return):
         return False
-    called = [one.func for one in nodes([last[0]]) if isinstance(one, m.Call)]
-    if len(called) != 1 or not isinstance(called[0], m.Name):
+    calls = [one for one in nodes([last[0]]) if isinstance(one, m.Call)]
+    called = [one for one in calls if not (isinstance(one.func, m.Name) and one.func.id in _NUMBERS)]
+    items = [one for one in nodes([last[0]]) if isinstance(one, m.Subscript)]
+    if not called and len(items) == 1 and isinstance(items[0].value, m.Name):
+        head, *rest = items[0].value.id.split(".")
+        owner = func.env.vars.get(head) or func.mod.env.read(head)
+        mapping = v.Ext(".".join([owner.name, *rest])) if isinstance(owner, v.Ext) else v.UNKNOWN
+        return is_environ(interp, mapping) and _names_rank(interp, items[0].index)
+    if len(called) != 1 or not isinstance(func_of := called[0].func, m.Name):
         return False
-    head, *rest = called[0].id.split(".")
+    head, *rest = func_of.id.split(".")
     value = func.env.vars.get(head) or func.mod.env.read(head)
     if isinstance(value, v.Ext):
-        return interp.kb.role(interp.kb.canonical(".".join([value.name, *rest])), "rank") is not None
+        name = interp.kb.canonical(".".join([value.name, *rest]))
+        of_environment = name.startswith("os.") and bool(called[0].args)
+        return interp.kb.role(name, "rank") is not None or (
+            of_environment and _names_rank(interp, called[0].args[0])
+        )
     return isinstance(value, v.Func) and not rest and value is not func and _tests_rank(interp, value)
 
 
+def _has_rank(interp: Interp, owner: str, name: str) -> bool:
+    """Whether an attribute of something of this class tells the number of the process."""
+    return interp.kb.role(interp.kb.canonical(f"{owner}.{name}"), "rank") is not None
+
+
 def _is_rank(interp: Interp, value: v.Value) -> bool:
+    if isinstance(value, v.Member):
+        owner = value.owner
+        if isinstance(owner, v.Inst):
+            return any(_has_rank(interp, base, value.name) for base in owner.cls.external_bases())
+        kind = owner.type if isinstance(owner, v.Obj) else "?"
+        return any(_has_rank(interp, one, value.name) for one in (kind or "?", "?"))
     if not isinstance(value, v.Obj):
         return False
     if value.api in _CONVERSIONS and value.args.pos:

@@ -10,6 +10,7 @@ import msgspec
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
+from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
@@ -68,6 +69,21 @@ def apply(
         if at == "call" and entry.at != "use":
             switch(interp, entry, args, node)
     return unseeded
+
+
+def use_given(interp: Interp, api: str, args: v.Args, node: Any) -> None:
+    """A call of a library is given something that draws then, as an initializer is by a layer."""
+    if api.partition(".")[0] in _KEEPING:
+        return
+    for value in (*args.kw.values(), *args.pos):
+        if value.__class__ is v.Obj:
+            entries = tuple(one for one in interp.kb.rng(value.api) if one.at_first_use)
+            if entries:
+                apply(interp, entries, value.args, node, at="use", package=value.package)
+
+
+_KEEPING = frozenset({*sys.stdlib_module_names, "builtins"})
+"""Libraries that do no more than keep what they are given."""
 
 
 def valid(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> list[RngEntry]:
@@ -144,7 +160,7 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
             return False
         named = one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
         draws = [known for known in kb.rng(one.api) if known.draws]
-        if not named and of_unknown_library(kb, one):
+        if not named and of_unknown_library(kb, one.api):
             # Whether it draws is not known.
             continue
         if not named and (not draws or any(_draws_as_made(kb, one.args, known) for known in draws)):
@@ -152,11 +168,16 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
     return True
 
 
-def of_unknown_library(kb: Knowledge, value: v.Obj) -> bool:
-    """Whether nothing is known of the library that made an object."""
-    root, _, rest = value.api.partition(".")
-    known = root in kb.libraries or root in sys.stdlib_module_names or root in ("?", "builtins")
-    return bool(rest) and not known and not kb.roles(value.api)
+def of_unknown_library(kb: Knowledge, api: str) -> bool:
+    """Whether nothing is known of the library that has a function, or a method of an object."""
+    root, _, rest = api.partition(".")
+    known = root in kb.libraries or root in sys.stdlib_module_names or root in _NO_LIBRARIES
+    return bool(rest) and not known and not kb.roles(api)
+
+
+_NO_LIBRARIES = frozenset(
+    {"?", "builtins", "object", "super", *(kind.__name__ for kind in (tuple, list, set, dict, str, bytes))}
+)
 
 
 def _draws_as_made(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
@@ -180,6 +201,8 @@ def _always(probability: v.Value | None) -> bool:
 def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     """An RNG is drawn from here; True when it is surely unseeded."""
     if entry.kind == "draw" and delays_only(interp, node):
+        return False
+    if ASKED_FOR_FORM in interp.contexts:
         return False
     interp.listeners.tell(AnyDrawEvent(rng, entry, node))
     if rng in ("own", "entropy"):
@@ -249,7 +272,7 @@ def use_default(interp: Interp, drawn: list[Draw]) -> None:
     for one in drawn:
         with interp.in_file(one.file):
             now = interp.state.level(one.rng)
-            if one.level.level != UNSEEDED or (one.entry.at_first_use and now.level != UNSEEDED):
+            if one.level.level != UNSEEDED:
                 continue
             interp.listeners.tell(DrawEvent(one.rng, one.level, one.entry, one.node))
             if now.level == SEEDED and now.site is not None:

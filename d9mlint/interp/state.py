@@ -26,7 +26,8 @@ class Rng(NamedTuple):
     from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name.
     ``parent`` is the RNG of another process that gave it its seed; ``elsewhere`` whether another graph of TensorFlow
     has been seeded, at ``site``; ``new_graph`` whether the program made the graph that is the default one, so that no
-    seed at its start is for it; ``some_ranks`` whether only some of the processes of the program have seeded it."""
+    seed at its start is for it, and ``graph`` the context that makes it the default one, or, for an ``estimator``, what its
+    seed would be given to; ``some_ranks`` whether only some of the processes of the program have seeded it."""
 
     level: int
     option: str = ""
@@ -36,6 +37,8 @@ class Rng(NamedTuple):
     elsewhere: bool = False
     new_graph: bool = False
     some_ranks: bool = False
+    graph: Site | None = None
+    estimator: bool = False
 
 
 class Setting(NamedTuple):

@@ -57,6 +57,8 @@ class Switches:
     tf_patched = remembered(bool)
     tf_graph = remembered(bool)
     """Whether the program builds graphs as in TensorFlow 1."""
+    tf_graph_unknown = remembered(bool)
+    """Whether it may: an option makes it, or it makes what raises where nothing does."""
     tf_variables = remembered_table(str, bool)
     """Variables that enable it and were set."""
 
@@ -172,14 +174,21 @@ class Switches:
     @on_call("tf.compat.v1.disable_v2_behavior", "tf.compat.v1.disable_eager_execution")
     def graph(self, call: CallEvent) -> None:
         """Graphs as in TensorFlow 1, unless an option has to be given for them."""
-        if not self._interp.state.aside:
+        if self._interp.state.aside:
+            self.tf_graph_unknown = True
+        else:
             self.tf_graph = True
+
+    @on_call("tf.compat.v1.placeholder")
+    def placeholder(self, call: CallEvent) -> None:
+        """It raises where a program executes eagerly."""
+        if graphs.is_eager(self._interp):
+            self.tf_graph_unknown = True
 
     @on_call(*graphs.RESETS)
     def new_graph(self, call: CallEvent) -> None:
-        """Another graph becomes the default one, where the program builds graphs."""
-        if graphs.built(self._interp):
-            graphs.reset(self._interp)
+        """Another graph becomes the default one that the program has without making one."""
+        graphs.reset(self._interp)
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:

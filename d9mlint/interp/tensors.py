@@ -14,9 +14,9 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, QUIET, within_cpu
-from d9mlint.interp.device_names import ACCELERATORS, by_default
+from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.device_names import together as used_together
-from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, named, selects
+from d9mlint.interp.devices import DEFAULT_DEVICE, named
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.shapes import NOTHING, Form, form
 
@@ -509,48 +509,6 @@ def is_switch(value: object) -> bool:
     return (
         isinstance(value, v.Lit) and not value.option and (value.value is None or type(value.value) is bool)
     )
-
-
-def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
-    """What a name stands for by the default of an option, where it stands for something else if the option is given:
-    what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does. What stands there
-    if it is given is noted."""
-    if kept is other:
-        return kept
-    if (
-        isinstance(kept, (v.Inst, v.Obj, v.Items))
-        and not interp.importing
-        and (
-            all(isinstance(one, v.Inst) for one in v.alternatives(other))
-            if isinstance(other, (v.Inst, v.AnyOf))
-            else isinstance(other, v.Obj) and interp.kb.role(other.api, "resumes-training") is not None
-        )
-    ):
-        assert isinstance(other, (v.Inst, v.Obj, v.AnyOf))
-        interp.given_instead[kept.birth] = other, option
-    if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
-        return v.Lit(kept.value, option)
-    if is_switch(kept) and isinstance(kept, v.Lit):
-        return kept if v.same(kept, other) else v.Lit(kept.value, option)
-    if not selects(interp, option):
-        return kept
-    if isinstance(kept, v.Lit):
-        moves = not kept.option and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
-        return v.Lit(kept.value, option) if moves else kept
-    if not isinstance(kept, v.Obj):
-        return kept
-    old = kept.form
-    if old is None:
-        moves = kept.api == DEVICE and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
-        return v.Obj(DEVICE, DEVICE, v.Args([v.Lit("cpu", option)]), kept.node) if moves else kept
-    if old.device != "cpu" or form(other).device not in ACCELERATORS:
-        return kept
-    moved = v.Obj(kept.api, kept.type, kept.args, kept.node)
-    moved.file, moved.likely, moved.order, moved.owner, moved.something, moved.package = (
-        kept.file, kept.likely, kept.order, kept.owner, kept.something, kept.package,
-    )  # fmt: skip
-    moved.start_with(old._replace(device=by_default(option)))
-    return moved
 
 
 def _device_with(interp: Interp, inputs: list[v.Value]) -> str:

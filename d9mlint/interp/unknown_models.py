@@ -48,7 +48,7 @@ def optimized(interp: Interp, params: v.Value | None, node: Any) -> None:
     followed. Where several models are given, one may have only parameters that are not drawn."""
     if interp.entry is None or params is None:
         return
-    asked = list(_asked(params))
+    asked = list(asked_parameters(params))
     unknown = [one for one in asked if _is_unknown(interp, one.owner)]
     if not unknown:
         return
@@ -185,7 +185,7 @@ def _seeds(interp: Interp, call: m.Call, site: Site) -> bool:
     )
 
 
-def _asked(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:
+def asked_parameters(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:
     """What asking a module for its parameters gave, among what an optimizer is given."""
     if isinstance(value, v.Items):
         held = value.elts
@@ -200,7 +200,7 @@ def _asked(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:
     else:
         return
     for one in held if depth < _DEEPEST else ():
-        yield from _asked(one, depth + 1)
+        yield from asked_parameters(one, depth + 1)
 
 
 def _maker(value: v.Value | None) -> v.Value | None:

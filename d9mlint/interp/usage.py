@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, CONTAINERS, parts
-from d9mlint.interp.data import LOADER, is_module
+from d9mlint.interp.data import LOADER
 from d9mlint.interp.events import IterationEvent
+from d9mlint.interp.given_instead import others
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
 
@@ -89,8 +91,7 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
         for one in held(interp, value).values():
             if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
                 given += use(interp, one, node, depth + 1)
-    if isinstance(value, (v.Inst, v.Obj, v.Items)) and value.birth in interp.given_instead:
-        other, option = interp.given_instead[value.birth]
+    for other, option, _ in others(interp, value):
         if isinstance(other, v.Inst):
             _use_instead(interp, other, option, node, depth)
     return given
@@ -174,7 +175,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
     interp.partings.used.append(obj)
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):
-            rng.apply(interp, entries, obj.args, obj.node or node, at="use")
+            rng.apply(interp, entries, obj.args, obj.node or node, at="use", package=obj.package)
     if depth <= 4:
         _use_parts(interp, obj, node, depth)
     interp.partings.used.pop()
@@ -202,7 +203,7 @@ def _note_unknown(interp: Interp, whole: v.Obj, part: v.Obj) -> None:
     applies = kb.role(whole.api, "calls-at-use") is not None or any(
         entry.kind in _TRANSFORMS for entry in kb.rng(whole.api)
     )
-    if applies and part.node is not None and rng.of_unknown_library(kb, part):
+    if applies and part.node is not None and rng.of_unknown_library(kb, part.api):
         with interp.in_file(part.file):
             interp.gap("library-call", f"nothing is known of `{part.api}`, which transforms data", part.node)
 
@@ -249,3 +250,28 @@ def flatten(value: v.Value) -> list[v.Value]:
     if isinstance(value, v.Mapping):
         return [one for elt in value.items.values() for one in flatten(elt)]
     return [value]
+
+
+def handed_over(args: v.Args) -> list[v.Value]:
+    """What a call is given: its arguments, and what lists, tuples and mappings among them hold."""
+    found: list[v.Value] = []
+    for value in args.values():
+        _hand_over(value, found, 0)
+    return found
+
+
+def _hand_over(value: v.Value, found: list[v.Value], depth: int) -> None:
+    for one in v.alternatives(value):
+        if isinstance(one, v.Items):
+            held = one.elts
+        elif isinstance(one, v.Mapping):
+            held = list(one.items.values())
+        else:
+            found.append(one)
+            continue
+        for part in held[:_MOST_HANDED] if depth < _DEEPEST else ():
+            _hand_over(part, found, depth + 1)
+
+
+_DEEPEST, _MOST_HANDED = 3, 32
+"""How deep containers that a call is given are looked into, and how many elements of each."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.context import Active
     from d9mlint.interp.events import Loop
     from d9mlint.interp.frames import Frame
+    from d9mlint.interp.given_instead import Instead
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.orders import Orders
     from d9mlint.interp.places import Where
@@ -166,7 +167,7 @@ class RunView(Protocol):
         """Where the modules were made over whose initial weights others have been loaded."""
 
     @property
-    def given_instead(self) -> dict[int, tuple[v.Inst | v.Obj | v.AnyOf, str]]:
+    def given_instead(self) -> dict[int, list[Instead]]:
         """What stands in the place of an object if an option is given, with the option, by the birth of the object."""
 
     @property

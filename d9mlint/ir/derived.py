@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -30,15 +30,19 @@ def derived_names(
     params: Iterable[str] = (),
     counting: Collection[int] = (),
     callees: Mapping[int, Callee] | None = None,
+    without: Container[int] = (),
 ) -> set[str]:
     """The variables of a function that hold something computed from an expression at one of these places, or from one of
     these parameters. See ``elements`` for ``counting``. What is called at the places in ``callees`` tells which elements of
-    a tuple that it returns are computed from what it is given."""
+    a tuple that it returns are computed from what it is given. Statements ``without`` are those that never run, by their
+    ids."""
     found: set[str] = set(params)
     before = -1
     while len(found) > before:
         before = len(found)
         for stmt in statements(function.body):
+            if id(stmt) in without:
+                continue
             if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
                 if stmt.value.start in places:
                     # Nothing takes what it gives: `shuffle(x)` changes what it is given.

@@ -13,8 +13,9 @@ _OF_FORM = frozenset({"len", "type", "isinstance"})
 
 
 def asked_for_form(function: m.Function, node: Any) -> bool:
-    """Whether all that a function does with what an expression gives is to ask for its form."""
+    """Whether all that a function does with what an expression gives, or with items of it, is to ask for its form."""
     above = parents(function)
+    node = _whole(node, above)
     parent = above.get(id(node))
     if _asks(parent, node):
         return True
@@ -30,9 +31,18 @@ def asked_for_form(function: m.Function, node: Any) -> bool:
             return False
         if isinstance(one, m.Name) and one.id.partition(".")[0] in names and one not in targets:
             found += 1
-            if not (one.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(one)), one)):
+            item = _whole(one, above)
+            if not (one.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(item)), item)):
                 return False
     return found > 0
+
+
+def _whole(node: Any, above: dict[int, Any]) -> Any:
+    """The item of an item of what an expression gives: ``x[0]["image"]`` of ``x``."""
+    parent = above.get(id(node))
+    while isinstance(parent, m.Subscript) and parent.value is node:
+        node, parent = parent, above.get(id(parent))
+    return node
 
 
 def only_form(node: Any) -> bool:

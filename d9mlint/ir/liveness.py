@@ -303,9 +303,10 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
     return not known[1].isdisjoint(names | _BY_TEXT)
 
 
-def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str]) -> str:
+def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str], alone: bool) -> str:
     """The variable in which a function keeps what a call gives, if it asks that for nothing but attributes of these
-    names and its length, or for nothing at all; empty otherwise. What a module does not use, others may."""
+    names and its length, or for nothing at all; empty otherwise. What a module does not use, others may, unless it is
+    ``alone``."""
     stmt = next(
         (one for one in nodes(function.body) if isinstance(one, m.Assign) and one.value is made), None
     )
@@ -324,7 +325,7 @@ def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str]) ->
     }
     uses = [one for one in read if one.id.partition(".")[0] == target.id]
     asked = all(id(one) in counted if one.id == target.id else one.id.split(".")[1] in names for one in uses)
-    return target.id if asked and (uses or function.name != "<module>") else ""
+    return target.id if asked and (uses or alone or function.name != "<module>") else ""
 
 
 def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:

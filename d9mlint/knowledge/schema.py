@@ -104,6 +104,7 @@ Role = Literal[
     "free-memory",
     "freezes-weights",
     "given-by-launcher",
+    "goes-first",
     "gives-duplicates",
     "gives-generator",
     "gives-loaded",
@@ -112,12 +113,14 @@ Role = Literal[
     "gives-pair",
     "gives-something",
     "graph-gradient",
+    "graph-seed",
     "has-parts",
     "hides-ops",
     "holds",
     "goes-on",
     "holds-states",
     "initializes",
+    "initializes-variables",
     "iterates",
     "keeps-arguments",
     "keeps-fields",
@@ -151,6 +154,7 @@ Role = Literal[
     "ordered-by-epoch",
     "out-of-memory",
     "overwrites",
+    "own-estimators",
     "own-gradients",
     "parts",
     "plain-object",
@@ -298,7 +302,9 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
     absent); ``truthy``; ``is_a``: a literal of this Python type (or one of a list); ``greater``: a number it
-    must exceed; ``less_than`` / ``greater_than``: another argument, component by component, one is enough;
+    must exceed; ``same_as``: another argument, which it is seen to be, or to be equal to; ``alike``: of the elements of a
+    sequence, whether all are seen to be so; ``less_than`` / ``greater_than``: another argument, component by component,
+    one is enough;
     ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``combines``: a number, which is seen to be at least that of the ways in which one element each
@@ -329,6 +335,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     truthy: bool | msgspec.UnsetType = msgspec.UNSET
     is_a: str | list[str] | None = None
     greater: float | msgspec.UnsetType = msgspec.UNSET
+    same_as: Other | None = None
+    alike: bool | msgspec.UnsetType = msgspec.UNSET
     less_than: Other | None = None
     greater_than: Other | None = None
     stem: str | None = None
@@ -504,8 +512,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clock). ``at`` says when: ``call`` (the call itself draws), ``construct`` (the constructor draws, as weights
     do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do; when it is
     called alone if it is not ``iterated``).
-    ``at_first_use``: what the call makes draws its seed when it is used for the first time: one that is a default
-    argument is drawn where the default is used.
+    ``at_first_use``: what the call makes draws where it is given to a call of a library too, as an initializer is.
     ``unless``: arguments which, when given, make it draw from them instead of the global RNG; ``when``:
     conditions under which it draws at all. ``quiet_parts``: what an object made of nothing but these parts (its
     first argument) draws decides nothing. ``seed_attribute``: the seed is this attribute of that argument, as of a
@@ -526,7 +533,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``assigned`` is true when the names are attributes that are assigned the seed.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
-    a pattern among ``apis`` matches and that are something else.
+    a pattern among ``apis`` matches and that are something else. ``bodies`` are names of checkpoints, which may end in
+    ``*``, that have none of the layers which a call draws for what its first argument names.
     """
 
     id: str
@@ -558,6 +566,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only_env: dict[str, list[str]] = {}
     unless_inside: list[str] = []
     not_apis: list[str] = []
+    bodies: list[str] = []
     package: str = ""
     in_place: bool = False
     assigned: bool = False
@@ -742,7 +751,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     present figure, which ``figure`` begins or ends; a ``type`` says only what kind of value is given.
 
     ``rule`` is the rule of a source, ``what`` its message (``{name}`` is the call as written) and ``help`` the
-    remedy, ``help_now`` that where the program takes what is there at the moment; ``sortable`` allows the fix
+    remedy, ``help_now`` that where the program takes what is there at the moment, ``help_endless`` that where the workers
+    never end; ``sortable`` allows the fix
     ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two listings, and ``turns`` where the rounds of
     the loop around the call deal with whatever is ready first; ``taken`` is that for what several workers have put
     into a queue, and ``identifier`` a value that differs between runs, so
@@ -775,6 +785,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     what: str = ""
     help: str = ""
     help_now: str = ""
+    help_endless: str = ""
     sortable: bool = False
     key: str = ""
     library: str = ""

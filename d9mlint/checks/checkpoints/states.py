@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.own_states import carried as own_state
+from d9mlint.checks.checkpoints.own_states import counted as counted_by
+from d9mlint.checks.checkpoints.own_states import named_elsewhere
+from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
+from d9mlint.checks.checkpoints.stopping import stoppers
 from d9mlint.checks.checkpoints.weights import (
     File,
     Loaded,
@@ -24,7 +29,7 @@ from d9mlint.checks.checkpoints.weights import (
     weights_in,
 )
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import may_be_given_cuda, may_use_cuda, trains
+from d9mlint.interp.activity import fits_alone, may_be_given_cuda, may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.context import NO_GRADIENT
@@ -33,6 +38,7 @@ from d9mlint.interp.events import (
     CallEvent,
     EndEvent,
     IterationEvent,
+    Loop,
     LoopEvent,
     ObjectAttributeEvent,
 )
@@ -43,9 +49,11 @@ from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.naming import kept_layer
 from d9mlint.interp.places import Moment, Where
+from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
 from d9mlint.ir.traversal import children, nodes
 from d9mlint.project.modules import ModuleFile
@@ -98,16 +106,45 @@ def _taken_apart(run: RunView, node: Any) -> bool:
 
 def shuffled_with(loader: v.Value) -> v.Obj | None:
     """The generator that a loader of PyTorch, or its sampler, was given to shuffle with."""
-    if not isinstance(loader, v.Obj) or loader.type != LOADER:
-        return None
-    sampler = loader.args.get("sampler", 3)
+    return shuffles_with(loader.args) if isinstance(loader, v.Obj) and loader.type == LOADER else None
+
+
+def shuffles_with(args: v.Args) -> v.Obj | None:
+    """The same for the arguments with which a loader is made."""
+    sampler = args.get("sampler", 3)
     if isinstance(sampler, v.Obj):
         given = sampler.args.kw.get("generator")
-    elif sampler is None and v.truth(loader.args.get("shuffle", 2) or v.FALSE) is True:
-        given = loader.args.get("generator", 12)
+    elif sampler is None and v.truth(args.get("shuffle", 2) or v.FALSE) is True:
+        given = args.get("generator", 12)
     else:
         given = None
     return given if isinstance(given, v.Obj) and made_at(given) is not None else None
+
+
+class Passed(NamedTuple):
+    """An object of the program that a loop goes through, or that ends it: its class and the place of that, and the
+    attributes that are its state."""
+
+    name: str
+    place: tuple[str, int, int]
+    attributes: tuple[str, ...]
+
+
+def passed_over(value: v.Value) -> list[v.Inst]:
+    """The objects of the program that give what a loop goes through: it, or what a loader takes its batches in the order
+    of."""
+    if isinstance(value, v.Inst):
+        return [value]
+    if not isinstance(value, v.Obj) or value.type != LOADER:
+        return []
+    given = [value.args.get("sampler", 3), value.args.get("batch_sampler", 4)]
+    return [
+        one
+        for several in given
+        if several is not None
+        for one in v.alternatives(several)
+        if isinstance(one, v.Inst)
+    ]
 
 
 def is_scheduler(api: str) -> bool:
@@ -149,6 +186,16 @@ class Checkpoints(Rule):
     """RNGs, and the loops in which they are drawn from."""
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
+    passed_over = remembered(set[tuple[Passed, str]])
+    """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
+    shuffled_parts = remembered(set[tuple[str, int, str]])
+    """Attributes that methods of a class shuffle in place."""
+    loaders = remembered_table(Site, frozenset[tuple[str, str]])
+    """Where loaders are made, the variables that hold them."""
+    shuffled_if = remembered(set[tuple[str, str]])
+    """Variables that hold a loader which shuffles with the generator of PyTorch, if an option is given."""
+    whole = remembered(set[tuple[str, int]])
+    """Classes of objects that are saved whole."""
     carried = remembered(set[Site])
     """Where generators were made that are seeded in a loop, or whose state the program keeps."""
     scalers = remembered_table(Site, tuple[ModuleFile, str, frozenset[tuple[str, int]], str])
@@ -215,7 +262,9 @@ class Checkpoints(Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry, _ = event
+        rng, entry, node = event
+        if entry.in_place and isinstance(node, m.Call) and node.args:
+            self._shuffles(node.args[0])
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
             for loop in self.run.loops:
@@ -281,9 +330,57 @@ class Checkpoints(Rule):
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
 
+    def _shuffles(self, shuffled: m.Expr) -> None:
+        """A method shuffles something in place: it may be a part of its object."""
+        function = self.run.frame.func
+        one = function.receiver if function is not None else None
+        if function is None or not isinstance(one, v.Inst) or not function.fn.params:
+            return
+        name = own_part(shuffled, function.fn.params[0].name)
+        if not name:
+            value = self.run.eval(shuffled)
+            held = [
+                known
+                for known, part in one.attrs.items()
+                if part is value and isinstance(value, v.Items | v.Obj)
+            ]
+            name = held[0] if held else ""
+        if name:
+            self.shuffled_parts.add((one.cls.file.path, one.cls.cls.start, name))
+
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made, in whose place there is another one by default, where an option asks for it."""
+        stmt = self.run.statement
+        if isinstance(stmt, m.Assign) and stmt.value is call.node:
+            here = self.run.here(call.node)
+            held = frozenset((here.path, name) for name in stored_names(stmt))
+            self.loaders[here] = held
+            entries = self.run.kb.rng(call.api) if self.run.state.aside else ()
+            if any("torch" in one.draws and draws_now(self.run.kb, call.args, one) for one in entries):
+                self.shuffled_if.update(held)
+
+    def _shuffled_instead(self, loader: v.Value) -> bool:
+        """Whether a variable holds another loader, which shuffles, where an option is given."""
+        site = made_at(loader) if isinstance(loader, v.Obj) else None
+        return site is not None and not (self.loaders.get(site) or frozenset()).isdisjoint(self.shuffled_if)
+
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
         """A loader that was given a generator is gone through, in loops that began when there was that generator."""
+        for one in passed_over(event.value) if self.run.loops and self.run.entry is not None else ():
+            place = (one.cls.file.path, one.cls.cls.start, one.cls.cls.end)
+            names = tuple(name for path, start, name in self.shuffled_parts if (path, start) == place[:2])
+            found = own_state(self.run, one.cls, names)
+            if found:
+                known = Passed(one.cls.cls.name, place, found)
+                self.passed_over.update(
+                    (known, loop.key) for loop in self.run.loops if one.birth < loop.start
+                )
+        if self.shuffled_if and self._shuffled_instead(event.value):
+            self.uses["torch"] = True
+            for loop in self.run.loops:
+                self.drawn_in["torch", loop.key] = True
         own = shuffled_with(event.value)
         if own is None or self.run.contexts.innermost(NO_GRADIENT) is not None:
             return
@@ -304,6 +401,8 @@ class Checkpoints(Rule):
         if call.api.endswith(".step") and not (isinstance(call.owner, v.Obj) and optimizes(call.owner)):
             # Of a scheduler, or of the environment of an agent.
             return
+        if call.api.endswith(".fit") and fits_alone(self.run, call.owner):
+            return
         self.trained = Moment(self.run.steps)
         for loop in self.run.loops:
             self.trains_in[loop.key] = True
@@ -312,6 +411,8 @@ class Checkpoints(Rule):
     def loop(self, event: LoopEvent) -> None:
         """A loop begins or ends."""
         loop, begins = event
+        if not begins and loop.key in self.trains_in and self.run.entry is not None:
+            self._stopped_by(loop)
         start = start_of(self.run, loop) if begins else None
         if begins and start is None and self.loaded:
             start = counter_of(self.run, loop)
@@ -319,6 +420,14 @@ class Checkpoints(Rule):
             self.resumed.setdefault(loop.key, lambda: start)
         if begins and self.loaded:
             self.began[loop.key] = Moment(self.run.steps)
+
+    def _stopped_by(self, loop: Loop) -> None:
+        """A loop that trains ends when objects of the program say so, which may count for that."""
+        for one, methods in stoppers(self.run, loop):
+            found = counted_by(self.run, one.cls, methods) if one.birth < loop.start else ()
+            if found:
+                place = (one.cls.file.path, one.cls.cls.start, one.cls.cls.end)
+                self.passed_over.add((Passed(one.cls.cls.name, place, found), loop.key))
 
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
@@ -362,6 +471,7 @@ class Checkpoints(Rule):
         sites, hidden = _owners(content)
         self.kept.update(sites)
         self.hidden.update(hidden)
+        self.whole.update(_classes(content))
         written = _written(call.node)
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
@@ -577,6 +687,11 @@ class Checkpoints(Rule):
             if not open_world and not generators <= self.carried:
                 others = [*others, "generator"]
                 lacks.append("the state of the loader's generator")
+            for known in [] if open_world else self._own_states(place, loops):
+                others = [*others, known.name]
+                lacks.append(
+                    f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
+                )
             if lacks:
                 reported.add((place.site.path, place.scope))
                 ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
@@ -613,6 +728,22 @@ class Checkpoints(Rule):
                     subject=place.subject,
                     remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
                 )
+
+    def _own_states(self, place: Where, loops: frozenset[str]) -> list[Passed]:
+        """What loops that train go through or are ended by, whose states nothing saves or restores that is seen to."""
+        files = {place.site.path, *(one.site.path for one, _ in self.loads)}
+        by_path = self.run.modules.by_path
+        found = {one for one, loop in self.passed_over if loop in loops and loop in self.trains_in}
+        return [
+            one
+            for one in sorted(found)
+            if one.place[:2] not in self.whole
+            and not any(
+                named_elsewhere(self.run, by_path[path], one.place, one.attributes)
+                for path in sorted(files)
+                if path in by_path
+            )
+        ]
 
     def _is_key(self, value: v.Value) -> bool:
         return any(
@@ -792,6 +923,25 @@ def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], s
         sites |= more
         hidden |= unknown
     return sites, hidden
+
+
+def _classes(value: v.Value, depth: int = 0) -> set[tuple[str, int]]:
+    """The classes of the objects that are in a value, or whose states are."""
+    if isinstance(value, v.Obj):
+        value = value.attrs.get("@owner", value)
+    if isinstance(value, v.Inst):
+        return {(value.cls.file.path, value.cls.cls.start)}
+    if isinstance(value, v.Mapping):
+        held = list(value.items.values())
+    else:
+        held = (
+            value.elts
+            if isinstance(value, v.Items)
+            else list(value.values)
+            if isinstance(value, v.AnyOf)
+            else []
+        )
+    return set().union(*(_classes(one, depth + 1) for one in held)) if depth <= 4 else set()
 
 
 def _only_states(content: v.Mapping | v.Items) -> bool:

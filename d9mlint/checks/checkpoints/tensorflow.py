@@ -8,6 +8,7 @@ from d9mlint.checks.checkpoints.keras import keeps_state
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, Loop
 from d9mlint.interp.listening import on, on_call_if, on_method
@@ -30,7 +31,10 @@ class TensorFlowCheckpoints(Rule):
     places = remembered_table(Site, Where)
     """Where checkpoints are made."""
     uses = remembered_table(str, bool)
-    """The RNGs that are drawn from, and ``order`` for datasets that are shuffled in another way in each epoch."""
+    """The RNGs that are drawn from, and ``order`` for datasets that are shuffled in another way in each epoch; whether
+    something else than the functions of a dataset draws."""
+    in_datasets = remembered(bool)
+    """Whether functions of a dataset draw: no iterator of it can be saved then."""
     saved = remembered(set[Site])
     incomplete = remembered(set[Site])
     """Those that hold an optimizer, and no iterator."""
@@ -60,7 +64,10 @@ class TensorFlowCheckpoints(Rule):
         if rng in _STATES and entry.kind not in _KEPT:
             # What Python draws before the loops begin, a resumed run draws again.
             if rng == "tensorflow" or self.run.loops:
-                self.uses[rng] = True
+                in_dataset = CPU_CONTEXT in self.run.contexts
+                if not in_dataset or rng not in self.uses:
+                    self.uses[rng] = not in_dataset
+                self.in_datasets = self.in_datasets or in_dataset
         elif entry.kind == "tf-shuffle":
             self.uses["order"] = True
 
@@ -153,11 +160,26 @@ class TensorFlowCheckpoints(Rule):
                     "DET601",
                     self.places[site],
                     f"checkpoint does not save {listed(lacking)}; a resumed run diverges from an uninterrupted one",
-                    f"{_and(used, counted)} in the checkpoint",
+                    self._remedy(used, counted),
                     subject=self.places[site].subject,
                 )
 
         self._without_optimizer(before)
+
+    def _remedy(self, used: set[str], counted: bool) -> str:
+        """What to do about what is used."""
+        done = [] if counted else ["count the epochs in a `tf.Variable`"]
+        done += ["iterate the dataset through an iterator"] if "order" in used or self.in_datasets else []
+        outside = any(self.uses[rng] for rng in used - {"order"})
+        done += ["draw from a `tf.random.Generator`"] if outside else []
+        kept = "that is" if len(done) == 1 else "that are"
+        text = f"{' and '.join(done)} {kept} in the checkpoint"
+        if not self.in_datasets:
+            return text
+        return (
+            f"{text}; it cannot be saved while functions of the dataset draw: let them call `stateless_random_*` ops, with "
+            "a number of `Dataset.enumerate()` in the seed, counted behind `repeat()`"
+        )
 
     def _without_optimizer(self, before: set[Site]) -> None:
         """Checkpoints that hold weights and the number of a step with which a loop goes on."""
@@ -253,12 +275,3 @@ def counts_from_zero(loop: Loop) -> bool:
     # What is done already may be taken off the number to which it counts.
     less = any(isinstance(one, m.BinOp) and one.op == "-" for one in nodes([stmt.iter]))
     return bool(over.args.pos) and begins and not less and not skips
-
-
-def _and(used: set[str], counted: bool) -> str:
-    """What to do about what is used, up to the place."""
-    done = [] if counted else ["count the epochs in a `tf.Variable`"]
-    done += ["iterate the dataset through an iterator"] if "order" in used else []
-    done += ["draw from a `tf.random.Generator`"] if not used.isdisjoint(_STATES) else []
-    kept = "that is" if len(done) == 1 else "that are"
-    return f"{' and '.join(done)} {kept}"

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import Confidence
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.states import rng_states
+from d9mlint.checks.checkpoints.states import rng_states, shuffles_with
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, DrawEvent, EndEvent, ImportEvent
-from d9mlint.interp.listening import on, on_call_if
+from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.naming import running
 from d9mlint.interp.places import Where
@@ -40,6 +41,10 @@ class ResumedTrainers(Rule):
     """The RNGs that are drawn from."""
     splits = remembered(list[str])
     """What has split the examples, drawing from an RNG that is not seeded."""
+    generators = remembered(set[Site])
+    """Where generators are made with which loaders shuffle,"""
+    carried = remembered(set[Site])
+    """and those among them whose seeds are computed, or whose state the program asks for."""
     places = remembered(list[tuple[Where, str, frozenset[str]]])
     """Where training goes on, with the call that says from what, and the RNGs that are seeded then."""
     inside = remembered_table(Site, tuple[Where, str])
@@ -61,6 +66,21 @@ class ResumedTrainers(Rule):
         rng, entry, _ = event
         if entry.kind not in ("init", "split") and rng in _RNGS:
             self.uses[rng] = True
+
+    @on_call(LOADER)
+    def loader(self, call: CallEvent) -> None:
+        """A loader is made, which may shuffle with a generator that it is given."""
+        own = shuffles_with(call.args)
+        site = made_at(own) if own is not None else None
+        if site is not None:
+            self.generators.add(site)
+
+    @on_method("manual_seed", "get_state")
+    def seeded(self, call: CallEvent) -> None:
+        """A generator is seeded, which may be by the number of the epoch, or its state is asked for."""
+        site = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
+        if site is not None and not isinstance(call.args.get("seed", 0), v.Lit):
+            self.carried.add(site)
 
     @on(DrawEvent)
     def unseeded(self, event: DrawEvent) -> None:
@@ -84,12 +104,8 @@ class ResumedTrainers(Rule):
             # It may keep them itself.
             return
         goes_on = self.run.kb.role(call.api, "resumes-training")
-        made_by = self.run.kb.role(owner.api, "resumes-training")
         if goes_on is not None and goes_on.arg == "self":
-            other, option = self.run.given_instead.get(owner.birth, (None, ""))
-            if made_by is None and isinstance(other, (v.Inst, v.Obj)):
-                self._gone_on(other, _given(call.args, option), goes_on)
-            elif all_hold(call.args, goes_on.when) is None:
+            if all_hold(call.args, goes_on.when) is None:
                 self._gone_on(owner, self._in_branch(owner, call, goes_on), goes_on)
             else:
                 self._gone_on(owner, call.args, goes_on)
@@ -254,12 +270,17 @@ class ResumedTrainers(Rule):
                 )
                 continue
             rngs = [rng for rng in _RNGS if rng in seeded and rng in set(self.uses.known())]
-            if rngs:
+            lacks = rng_states(rngs)
+            what = "the RNG states" if rngs else "it"
+            if not set(self.generators) <= set(self.carried):
+                lacks.append("the state of the loader's generator")
+                what = "the RNG states, and that of the generator," if rngs else what
+            if lacks:
                 self.report(
                     "DET602",
                     place,
-                    f"{name} does not restore {rng_states(rngs)[0]}, so resumed training continues from a different state",
-                    "save the RNG states in `on_save_checkpoint` and restore them in `on_load_checkpoint`",
+                    f"{name} does not restore {listed(lacks)}, so resumed training continues from a different state",
+                    f"save {what} in `on_save_checkpoint` and restore {'them' if rngs else 'it'} in `on_load_checkpoint`",
                     subject=place.subject,
                 )
 
@@ -292,14 +313,3 @@ def _puts_back(kb: Knowledge, api: str) -> bool:
     loads, _, method = api.rpartition(".")
     apart = kb.role(loads, "leaves-out")
     return apart is not None and apart.arg == method
-
-
-def _given(args: v.Args, option: str) -> v.Args:
-    """Arguments as they are where an option is given that is off by default."""
-
-    def one(value: v.Value) -> v.Value:
-        switched = isinstance(value, v.Lit) and value.option == option and isinstance(value.value, bool)
-        return v.Lit(not value.value) if isinstance(value, v.Lit) and switched else value
-
-    kw = {name: one(value) for name, value in args.kw.items()}
-    return v.Args([one(value) for value in args.pos], kw, args.star, args.dstar)

@@ -18,6 +18,7 @@ from d9mlint.interp.listening import on_call, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import UNSEEDED, Rng
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
 from d9mlint.interp.usage import held
 from d9mlint.ir import nodes as m
@@ -98,7 +99,8 @@ class LoaderWorkers(Rule):
         if declared is not None and args.get("dataset", 0) is v.UNKNOWN and not args.star:
             rest = {name: value for name, value in args.kw.items() if name != "dataset"}
             args = v.Args([declared, *args.pos[1:]], rest, args.star, args.dstar)
-        self.run.later(partial(self._judge, place, self.run.frame, args, workers, idle, wanted))
+        made = self.run.state.level("torch")
+        self.run.later(partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made))
 
     def _declared(self, node: Any) -> v.Inst | None:
         """A dataset of the class of the project with which a class annotates one of its attributes."""
@@ -124,6 +126,7 @@ class LoaderWorkers(Rule):
         workers: v.Value | None,
         idle: Callable[[], bool],
         wanted: tuple[str, tuple[str, ...]],
+        made: Rng,
     ) -> None:
         if idle():
             return
@@ -136,6 +139,12 @@ class LoaderWorkers(Rule):
         if args.star or ("worker_init_fn" not in args.kw and args.dstar):
             return
         dataset = args.get("dataset", 0)
+        never = (
+            self.run.entry is not None
+            and made.level == UNSEEDED
+            and self.run.state.level("torch").level == UNSEEDED
+            and not made.option
+        )
         kept = KeptGenerators(self.run)
         found = item_draws(self.run, [dataset, args.get("collate_fn")], kept, frame=frame, alone=True)
         drawn = found.drawn
@@ -168,10 +177,12 @@ class LoaderWorkers(Rule):
             reasons.append("its transforms use RNGs that are not seeded in worker processes")
         weak = sorted({"numpy": "`np.random`", "python": "`random`"}[r] for r in drawn & {"numpy", "python"})
         if not reasons and weak:
-            reasons.append(
-                f"its dataset draws from {' and '.join(weak)}; worker seeds depend on how many random "
-                "numbers were drawn earlier"
+            why = (
+                "torch is never seeded, so worker seeds differ between runs"
+                if never
+                else "worker seeds depend on how many random numbers were drawn earlier"
             )
+            reasons.append(f"its dataset draws from {' and '.join(weak)}; {why}")
         confidence: Confidence | None = None
         if not reasons and visible:
             severity = Severity.ADVICE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, RETURNED
+from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
 from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
@@ -1326,9 +1326,15 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         call=found.call,
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
-        unless=found.unless,
+        unless=_unless_on_cpu(rule.run, found, gpu),
         raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
     )
+
+
+def _unless_on_cpu(interp: RunView, found: Candidate, gpu: str) -> str:
+    """What makes a finding false; also, in code that no entry point reaches, that its programs run on the CPU."""
+    assumed = gpu and interp.entry is None and not found.device and found.entry.library == "torch"
+    return AND.join(filter(None, (found.unless, ON_GPU if assumed else "")))
 
 
 def _raises(entry: OpEntry) -> str:

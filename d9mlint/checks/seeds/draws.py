@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.drawing import LIBRARY_SEED
+from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
+from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.trials import trains_on
 from d9mlint.checks.seeds.unread_models import (
     Class,
@@ -41,6 +43,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
+from d9mlint.interp.graphs import GENERATOR
 from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
@@ -69,6 +72,10 @@ if TYPE_CHECKING:
 
 ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
+IN_GRAPH = "in graph"
+"""Stands there where the seed has to be set in the body of the context that is the last step of the flow."""
+IN_CONFIG = "in configuration"
+"""Stands there where that is the configuration of an estimator, or one without, which is to be given the seed."""
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
 MOST_KEPT = 4 * MOST_DRAWS
@@ -90,12 +97,23 @@ class Late(NamedTuple):
 
 
 Kind = Literal[
-    "", "weak", "use", "mask", "data", "order", "head", "guess", "aside", "weak aside", "head aside"
+    "",
+    "weak",
+    "use",
+    "mask",
+    "data",
+    "order",
+    "head",
+    "guess",
+    "aside",
+    "weak aside",
+    "use aside",
+    "head aside",
 ]
 """What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
 model is used, one changes the data that a model is given, one is of a loader or sampler, or of the workers of a loader,
 which have their own rules, one happens where a checkpoint lacks the layers of a task, one is in a call that is only
-possible, one is behind an option, where it may be weak or of such layers too."""
+possible, one is behind an option, where it may be weak, for use or of such layers too."""
 
 
 class Early(NamedTuple):
@@ -125,7 +143,8 @@ class First(NamedTuple):
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
-    process, and whether only some ranks have been seeded."""
+    process, whether only some ranks have been seeded, the context that makes the graph the default one, and
+    whether an estimator builds it."""
 
     place: Where
     text: str
@@ -137,6 +156,8 @@ class First(NamedTuple):
     new_graph: bool = False
     spawned: str = ""
     some_ranks: bool = False
+    graph: Site | None = None
+    estimator: bool = False
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -148,8 +169,15 @@ _OF_DATA = frozenset({"weak", "order"})
 """Kinds of draws that a transform may make where its dataset is read, in the program itself or in a worker."""
 _GIVING = frozenset({"draw", "init", "mask"})
 """Kinds of draws that do nothing but give a value."""
-_OVERWRITABLE = frozenset({"", "aside"})
-"""Kinds of draws, other than those of initial weights, whose outcome may be overwritten."""
+_ASIDE: dict[tuple[str, bool], Kind] = {
+    ("weak", False): "weak aside",
+    ("weak", True): "use aside",
+    ("head", False): "head aside",
+    ("head", True): "head aside",
+}
+"""Kinds of draws that training alone makes matter, behind an option: by the kind and whether the model is used there."""
+_OVERWRITABLE = frozenset({"", "aside", "weak aside", "head aside"})
+"""Kinds of draws whose outcome may be overwritten, but for initial weights that are made in each run."""
 _OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow", "keras_numpy"})
 """Generators of initial weights of which it is known what is loaded over them."""
 _OF_PARAMETERS = frozenset({"torch"})
@@ -173,11 +201,12 @@ class Initial(NamedTuple):
     made: bool
 
 
+_SEEDED_CONFIG = "tf.estimator.RunConfig(tf_random_seed=seed)"
 _PER_PROCESS = ", with a different seed in each unless all have to draw the same numbers"
 _IN_GRAPH = "where this graph is the default one, before its operations are made"
 
 
-class Seeds(Rule):
+class Seeds(GraphVariables, Rule):
     """DET101-DET104, DET107, DET108 and others of generators: collects draws and seeds; decides at the end of the
     entry point, when it is known what the program does."""
 
@@ -526,7 +555,7 @@ class Seeds(Rule):
         if self.run.guessing:
             kind = "guess"
         elif self.run.state.aside:
-            kind = "aside" if kind not in _REPLACEABLE else "weak aside" if kind == "weak" else "head aside"
+            kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
         if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
             self.first[rng, "mask"] = self._here(event)
         if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
@@ -540,6 +569,8 @@ class Seeds(Rule):
             self.initial.setdefault(
                 (rng, self.run.here(node)), lambda: Initial(self._here(event), head, made)
             )
+            if rng == GENERATOR:
+                self.note_initial(self.run.here(node))
         for one in entry.draws:
             generator = self.run.kb.generators.get(one)
             if generator is not None and generator.seeded_from == rng:
@@ -590,6 +621,8 @@ class Seeds(Rule):
             level.new_graph,
             self._process(),
             level.some_ranks,
+            level.graph,
+            level.estimator,
         )
 
     def _process(self) -> str:
@@ -638,15 +671,20 @@ class Seeds(Rule):
         title = generator.title
         seed = f" and without a {title} seed" if reached else f", and nothing in the project seeds {title}"
         unless, or_else = _without_option(level, generator.seed)
+        if runs_again(self.run):
+            help = f"{or_else}: with a constant for `{argument}=` each call draws the same numbers"
+            remedy = () if level.option else ("rng", rng)
+        else:
+            help, remedy = f"pass `{argument}=0`, or {or_else}", (argument, "0")
         self.report(
             "DET109",
             node,
             f"`{api}` without `{argument}=`{seed}{unless}: the result differs between runs{when}",
-            f"pass `{argument}=0`, or {or_else}",
+            help,
             subject=api,
             severity=Severity.WARNING if level.option or aside or not reached else None,
             confidence=Confidence.LOW if entry.confidence == "low" else None,
-            remedy=(argument, "0"),
+            remedy=remedy,
             unless="" if reached else MAY_SEED + rng,
         )
 
@@ -858,7 +896,7 @@ class Seeds(Rule):
         if isinstance(call.owner, (v.Inst, v.Obj)):
             self.optimized.add(call.owner)
 
-    @on_method("backward", "fit", "train", "minimize", "manual_backward")
+    @on_method("backward", "fit", "fit_generator", "train_on_batch", "train", "minimize", "manual_backward")
     def training(self, call: CallEvent) -> None:
         """The program may train here: by now weights have to be loaded."""
         if call.api.endswith(".train") and has_model(self.run, [call.owner]):
@@ -866,12 +904,25 @@ class Seeds(Rule):
             return
         if isinstance(call.owner, (v.Inst, v.Obj)):
             self.fitted.add(call.owner)
-        known = self.loaded
-        here = self.run.loaded_weights
-        self.loaded = here if known is None else known & here
+        self._note_loaded()
         for rng in _OF_PARAMETERS:
             if self._own(rng) in self.unseeded:
                 self.trained[rng] = True
+
+    @on_method("gradient")
+    def differentiated(self, call: CallEvent) -> None:
+        """The gradients of a loss are computed by a tape, by the weights of which models is said."""
+        if not call.api.endswith("Tape.gradient"):
+            return
+        asked = list(_weights_among(call.args.get("sources", 1)))
+        for model in asked or (call.owner,):
+            if isinstance(model, (v.Inst, v.Obj)):
+                self.fitted.add(model)
+        self._note_loaded()
+
+    def _note_loaded(self) -> None:
+        known, here = self.loaded, self.run.loaded_weights
+        self.loaded = here if known is None else known & here
 
     @on_method("step", "minimize", "fit", "fit_generator", "train_on_batch")
     def stepped(self, call: CallEvent) -> None:
@@ -1015,24 +1066,23 @@ class Seeds(Rule):
             head = min(left, key=lambda one: one.place.order, default=None)
         return weak, head
 
-    def _replaced(self, rng: str) -> set[Site]:
+    def _replaced(self, rng: str) -> frozenset[Site]:
         """The places of initial weights over which others had been loaded before they were used."""
-        lost = set(self._lost())
+        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        lost = self._lost() | self.restored_values()
         loaded = set(self.loaded or ())
         if not loaded or rng not in _OF_WEIGHTS:
             return lost
-        for one in self.optimized:
-            left = places_left(self.run, one) if not is_loaded(one) else set[Site]()
+        of_keras = rng not in _OF_PARAMETERS
+        for one in (*self.optimized, *(self.fitted if of_keras else ())):
+            left = places_left(self.run, one, of_keras) if not is_loaded(one) else set[Site]()
             if left is None:
                 return lost
             loaded -= left
-        if rng not in _OF_PARAMETERS and not all(map(is_loaded, self.fitted)):
-            return lost
-        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
         if all(site in loaded for site, one in initial.items() if one.made):
             # What is written into parameters before others are loaded is lost too.
             loaded |= {x for x, one in initial.items() if one.first.place.order < self.load_order}
-        return loaded | lost
+        return lost | loaded
 
     def _predicted(self, rng: str) -> First | None:
         """In a program that only evaluates with weights that it loads, the first draw on which predictions depend."""
@@ -1062,26 +1112,29 @@ class Seeds(Rule):
         """The places of draws whose outcome does not matter."""
         return self.run.overwritten_draws | self.seeded_again
 
-    def _first(self, rng: str, kind: Kind) -> First | None:
-        """The first draw of a kind whose outcome is not overwritten before it is read."""
+    def _first(self, rng: str, kind: Kind, lost: Set[Site] | None = None) -> First | None:
+        """The first draw of a kind whose outcome is not overwritten before it is read: at none of the places ``lost``."""
         first = self.first.get((rng, kind))
-        lost = self._lost() if first is not None else frozenset()
-        if first is None or first.place.site not in lost:
+        if first is None:
+            return None
+        lost = self._lost() | self.restored_values() if lost is None else lost
+        if first.place.site not in lost:
             return first
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
         return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
 
     def _initial_aside(self, rng: str, kind: Kind) -> First | None:
         """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
-        first = self.first.get((rng, kind))
-        return None if first is None or first.place.site in self._replaced(rng) else first
+        return self._first(rng, kind, self._replaced(rng)) if (rng, kind) in self.first else None
 
     def _missing(self, generator: GeneratorEntry, training: bool, asked: set[Site]) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts. ``asked`` are the
         calls that have been asked for a seed, which seeds all that they draw from."""
         rng, title = generator.id, generator.title
         strong, aside = self._first(rng, ""), self._first(rng, "aside")
-        spare, lacking = self._initial_aside(rng, "weak aside"), self._initial_aside(rng, "head aside")
+        spares = [self._initial_aside(rng, "weak aside"), self._first(rng, "use aside")]
+        spare = min((one for one in spares if one is not None), key=lambda one: one.place.order, default=None)
+        lacking = self._initial_aside(rng, "head aside")
         weak, head = self._weights(rng)
         order = self.first.get((rng, "order"))
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
@@ -1124,7 +1177,20 @@ class Seeds(Rule):
                 reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
-        place, api, in_worker, elsewhere, own, targets, unknown, new_graph, spawned, some_ranks = found
+        (
+            place,
+            api,
+            in_worker,
+            elsewhere,
+            own,
+            targets,
+            unknown,
+            new_graph,
+            spawned,
+            some_ranks,
+            graph,
+            estimator,
+        ) = found
         if own and place.site in asked:
             return False
         remedy: tuple[str, ...] = ()
@@ -1200,6 +1266,15 @@ class Seeds(Rule):
                 severity = Severity.WARNING
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
+        if remedy == ("graph",) and graph is not None:
+            # The seed goes to the start of its body, or into the configuration of the estimator.
+            what = (
+                "the estimator is configured here" if estimator else "the graph becomes the default one here"
+            )
+            step = Step(graph.path, graph.start, graph.end, what)
+            place, remedy = place.with_flow((*place.flow, step)), (IN_CONFIG if estimator else IN_GRAPH,)
+            if estimator:
+                help = f"pass `config={_SEEDED_CONFIG}` to the estimator: it sets the seed of each graph that it builds"
         assigned = self.assigned.get(rng)
         if assigned is not None:
             message, help, remedy = f"{message}: {assigned.reason}", f"write `{assigned.call}`", (ASSIGNED,)
@@ -1278,17 +1353,36 @@ def _masks(entry: RngEntry) -> bool:
     return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
 
 
+def _weights_among(value: v.Value | None) -> Iterator[v.Value]:
+    """The models of Keras whose weights a value holds, or is joined from."""
+    if isinstance(value, v.Member) and value.name in _VARIABLES:
+        yield value.owner
+    elif isinstance(value, v.Obj) and value.api.endswith(".operator"):
+        for one in value.args.values():
+            yield from _weights_among(one)
+
+
+_VARIABLES = frozenset({"trainable_variables", "trainable_weights", "variables", "weights"})
+
+
 def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
     """Whether a checkpoint may hold the layers that an entry draws: nothing in the call says that they are new, or it is
-    in a folder, where a program may have put it."""
+    in a folder, where a program may have put it. One that is known to have no such layers does not."""
     if not entry.apis[0].endswith(".from_pretrained") or not isinstance(node, m.Call):
         return False
-    if not any(one.name in _NEW_LAYERS for one in node.keywords):
-        return True
     named = node.args[0] if node.args and not isinstance(node.args[0], m.Star) else None
     given = run.eval(named) if isinstance(named, (m.Name, m.Const)) else v.UNKNOWN
     text = given.value if isinstance(given, v.Lit) else None
+    if isinstance(text, str) and _is_body(text, entry):
+        return False
+    if not any(one.name in _NEW_LAYERS for one in node.keywords):
+        return True
     return named is not None and (not isinstance(text, str) or text.startswith((".", "/", "~")))
+
+
+def _is_body(name: str, entry: RngEntry) -> bool:
+    """Whether a checkpoint of this name has none of the layers of an entry."""
+    return any(fnmatchcase(name, pattern) for pattern in entry.bodies)
 
 
 _NEW_LAYERS = frozenset({"num_labels", "id2label", "label2id", "config", "ignore_mismatched_sizes"})

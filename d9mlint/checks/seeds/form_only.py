@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Looks, derived_names, elements, holds
+from d9mlint.ir.endings import leaves, never_run
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import called_name, nodes, statements, variables
@@ -37,7 +38,8 @@ def asks_form_only(
     """Whether functions of a file ask what is computed at some places for its form, or how long that takes, or, with
     ``or_nothing``, ask it for nothing at all, and do nothing else with it. Functions of these libraries may compute more
     from it."""
-    functions = {one.name: one for one in facts.functions if one.parent == 0 and one.cls < 0}
+    running = _defined(facts)
+    functions = {one.name: one for one in running if one.parent == 0 and one.cls < 0}
     modules = _modules(facts)
     libraries |= {modules[name] for name in calls.drawing if name in modules}
     computing = {name for name, module in modules.items() if module in libraries}
@@ -59,14 +61,14 @@ def asks_form_only(
     for _ in range(_MOST_ROUNDS):
         before = {name: set(params) for name, params in given.items()}, len(starts)
         asked = False
-        for function in facts.functions:
+        for function in running:
             params = given.get(function.name, set())
             look = _Look(
                 function, sorted(starts), params, functions, computing, calls, methods, frozenset(modules)
             )
             if not look.known and not look.is_concerned():
                 continue
-            if not look.is_allowed(given) or _is_shared(facts, function, look.known):
+            if not look.is_allowed(given) or _is_shared(facts, running, function, look.known):
                 return False
             asked |= look.asks()
             if look.gives:
@@ -169,7 +171,11 @@ class _Look:
         self._computing = computing | own_names(function) | set(calls.handled)
         self._methods = methods
         # A function of a module fills no module.
-        self.known = derived_names(function, places, calls.looks, params, calls.counting) - modules
+        self._dead = {
+            id(one) for stmt in never_run(function.body, own=functions) for one in statements([stmt])
+        }
+        found = derived_names(function, places, calls.looks, params, calls.counting, without=self._dead)
+        self.known = found - modules
         self.gives = False
         """Whether it returns some of that."""
 
@@ -199,6 +205,8 @@ class _Look:
     def is_allowed(self, given: dict[str, set[str]]) -> bool:
         """Whether elements of it go into variables, and to functions of the file, alone; these are noted in ``given``."""
         for stmt in statements(self._function.body):
+            if id(stmt) in self._dead:
+                continue
             if isinstance(stmt, m.Assign) and all(map(_is_plain, stmt.targets)):
                 if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
@@ -319,10 +327,19 @@ def _modules(facts: m.FileFacts) -> dict[str, str]:
     return found
 
 
-def _is_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> bool:
+def _defined(facts: m.FileFacts) -> list[m.Function]:
+    """The functions of a file, without those that it defines where it has ended: behind `exit()`."""
+    own = {one.name for one in facts.functions}
+    end = next((one.start for one in facts.functions[0].body if leaves(one, own=own)), None)
+    return [one for one in facts.functions if end is None or one is facts.functions[0] or one.start < end]
+
+
+def _is_shared(
+    facts: m.FileFacts, running: Sequence[m.Function], function: m.Function, names: set[str]
+) -> bool:
     return any(
         name in variables(one) and name not in own_names(one)
-        for one in facts.functions
+        for one in running
         if one is not function and (function.parent < 0 or facts.functions[one.parent] is function)
         for name in names
     )

@@ -9,6 +9,7 @@ import msgspec
 from d9mlint.base.entry_report import IF_READ
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
+from d9mlint.checks.drawing import FOR_EACH_ITEM
 from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
 from d9mlint.checks.seeds.ignored import is_ignored
 from d9mlint.interp import values as v
@@ -176,15 +177,11 @@ def _is_made_anew(rule: Rule, node: Any) -> bool:
     item."""
     run = rule.run
     func, stmt = run.frame.func, run.statement
-    if not run.loops and (func is None or func.fn.name not in _FOR_EACH_ITEM):
+    if not run.loops and (func is None or func.fn.name not in FOR_EACH_ITEM):
         return False
     if isinstance(stmt, m.Assign) and stmt.value is node:
         return all(isinstance(one, m.Name) and "." not in one.id for one in stmt.targets)
     return not isinstance(stmt, m.Return) or stmt.value is not node
-
-
-_FOR_EACH_ITEM = frozenset({"__call__", "__getitem__", "__iter__", "__next__"})
-"""Methods that Python's protocols call for each item, or each time that all are gone through."""
 
 
 def _kept(rule: Rule, node: Any) -> str:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.coverage import PLAIN
+from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import COMMON_METHODS, MAX_GUESSES
+from d9mlint.interp.library_modules import is_module
+from d9mlint.interp.tensors import MODULE_OF, TENSOR
+from d9mlint.interp.unknown_models import asked_parameters
+from d9mlint.interp.usage import flatten
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
@@ -31,7 +36,7 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     """What the mode may change in one of these calls: for each thing the other modes with which it does not."""
     name = call.api.removesuffix(CALLED)
     if name == "?":
-        return [()]
+        return [] if _makes_optimizer(run, call.args) else [()]
     if name.startswith("?."):
         # Of methods of the project, what may be meant is run unless too many are.
         method = name.rpartition(".")[2]
@@ -42,6 +47,26 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if known is not None and known.when:
         return found if all_hold(call.args, known.when, call.owner) is True else [()]
     return found if _is_unchanged(run.kb, name) else [()]
+
+
+def _makes_optimizer(run: RunView, args: v.Args) -> bool:
+    """Whether what is called is given the parameters of modules and no data: it makes an optimizer, an average of them
+    or the like, which computes element by element. What is then called with data is looked at there."""
+    params = args.get("params", 0)
+    if params is None or not (_is_parameter(params) or any(asked_parameters(params))):
+        return False
+    others = [*args.pos[1:], *(value for name, value in args.kw.items() if name != "params")]
+    return not any(
+        isinstance(one, v.Inst) or (isinstance(one, v.Obj) and (one.type == TENSOR or is_module(run, one)))
+        for value in others
+        for one in flatten(value)
+    )
+
+
+def _is_parameter(value: v.Value) -> bool:
+    """Whether a value is a parameter, or a list of some."""
+    held = flatten(value)
+    return bool(held) and all(isinstance(one, v.Obj) and MODULE_OF in one.attrs for one in held)
 
 
 def _is_unchanged(kb: Knowledge, name: str) -> bool:

@@ -279,9 +279,6 @@ def reseeded_worker(context: Context, finding: Finding) -> Fix | None:
 
 BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     "DET106": wished,
-    "DET109": lambda context, f: (
-        torch_generator(context, f) if f.subject == GENERATOR else wished(context, f)
-    ),
     "DET110": wished,
     "DET202": torch_generator,
     "DET206": ordered_stage,

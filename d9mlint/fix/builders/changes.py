@@ -332,7 +332,9 @@ def with_imports(code: Code, lines: list[str], edits: tuple[Edit, ...]) -> tuple
     """
     if not lines:
         return edits
-    section = _import_section(code, min(edit.start for edit in edits))
+    before = min(edit.start for edit in edits)
+    front = code.front if code.front <= before else 0
+    section = [one for one in _import_section(code, before) if code.start(one) >= front]
     placed: dict[int, list[str]] = {}
     above: list[str] = []
     for line in lines:
@@ -345,7 +347,7 @@ def with_imports(code: Code, lines: list[str], edits: tuple[Edit, ...]) -> tuple
             # A new group is set apart once.
             others.append(text.replace("\n\n", "\n") if others else text)
     if above:
-        at, text = _first_imports(code, above)
+        at, text = _first_imports(code, above, front)
         placed.setdefault(at, []).insert(0, text)
     inserted = [Edit(at, at, "".join(parts)) for at, parts in placed.items()]
     # What is inserted at one place is one edit, in which the imports come first.
@@ -436,12 +438,17 @@ def _sort_key(stmt: ast.stmt) -> tuple[bool, str]:
     return isinstance(stmt, ast.ImportFrom), name.lower()
 
 
-def _first_imports(code: Code, lines: list[str]) -> tuple[int, str]:
-    """What is written, and where, for imports before the first statement that is no docstring."""
-    stmt = next((s for s in code.tree.body if not (code.is_docstring(s) or is_future(s))), code.tree.body[-1])
+def _first_imports(code: Code, lines: list[str], front: int) -> tuple[int, str]:
+    """What is written, and where, for imports before the first statement that is no docstring, behind ``front``."""
+    stmt = next(
+        (s for s in code.tree.body if code.start(s) >= front and not (code.is_docstring(s) or is_future(s))),
+        code.tree.body[-1],
+    )
     first = [line for line in lines if _is_standard(line.split()[1])]
     others = [line for line in lines if line not in first]
     text = "\n".join("".join(f"{line}\n" for line in part) for part in (first, others) if part)
+    if front and not is_import(stmt):
+        return code.line_end(front), "\n" + text.removesuffix("\n")
     apart = not is_import(stmt) or _group(code, stmt) > (1 if others else 0)
     return code.line_start(code.start(stmt)), f"{text}\n" if apart else text
 

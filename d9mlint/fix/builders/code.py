@@ -6,6 +6,7 @@ import ast
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from d9mlint.base.source import Source
 from d9mlint.ir.nodes import Unread
@@ -20,7 +21,8 @@ class Code:
     """The syntax tree of a source, with parents and with places as offsets into ``Source.text``.
 
     ``is_own`` says whether a top-level module name is one of the project, ``exported`` what the names stand for that
-    ``from module import *`` binds, as far as the module is one of the project.
+    ``from module import *`` binds, as far as the module is one of the project, ``goes_first`` whether a module has to be
+    imported, or a function has to be called, before others are imported.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class Code:
         tree: ast.Module,
         is_own: Callable[[str], bool],
         exported: Callable[[ast.ImportFrom], Mapping[str, str]],
+        goes_first: Callable[[str], bool],
     ) -> None:
         self.source = source
         self.is_own = is_own
@@ -47,6 +50,7 @@ class Code:
                 self.nodes.append(child)
         self._names: dict[ast.AST, frozenset[str]] = {}
         self._imported: dict[str, str] | None = None
+        self._goes_first = goes_first
 
     # ------------------------------------------------------------------------------------- places
 
@@ -180,6 +184,24 @@ class Code:
                 return self.start(stmt)
         return None
 
+    @cached_property
+    def front(self) -> int:
+        """The offset behind the statements of the module that have to stand before all other imports."""
+        first = [self.end(stmt) for stmt in self.tree.body if any(map(self._goes_first, self._uses(stmt)))]
+        return max(first, default=0)
+
+    def _uses(self, stmt: ast.stmt) -> list[str]:
+        """The modules that a statement imports, with the packages that they are in, or the function that it calls."""
+        if isinstance(stmt, ast.Import):
+            names = [one.name for one in stmt.names]
+        elif isinstance(stmt, ast.ImportFrom):
+            names = [stmt.module or ""] if not stmt.level else []
+        elif isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call):
+            return [self.qualified(stmt.value.func)]
+        else:
+            return []
+        return [*names, *(name.partition(".")[0] for name in names)]
+
     def is_import_at(self, offset: int) -> bool:
         """Whether the statement at module level there imports something."""
         index = self.top_at(offset)
@@ -299,6 +321,7 @@ def parse(
     is_own: Callable[[str], bool],
     unread: Sequence[Unread],
     exported: Callable[[ast.ImportFrom], Mapping[str, str]],
+    goes_first: Callable[[str], bool],
 ) -> Code | None:
     """The code of a source without what is not read of it; None where Python's own parser cannot read it."""
     if source.problem is not None or len(source.text) > MOST_PARSED:
@@ -316,7 +339,7 @@ def parse(
     for one in reversed(unread):
         stmt = _in_place_of(source, one, changed_names(source.raw, one, made))
         tree.body.insert(bisect_right(starts, one.start), stmt)
-    return Code(source, tree, is_own, exported)
+    return Code(source, tree, is_own, exported, goes_first)
 
 
 def _made(stmt: ast.stmt) -> Iterator[str]:

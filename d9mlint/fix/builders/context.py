@@ -165,7 +165,10 @@ class Context:
         def exported(stmt: ast.ImportFrom) -> Mapping[str, str]:
             return self._names_of(path, stmt, {path})
 
-        return parse(source, self.is_own, self._unread.get(path, ()), exported)
+        def goes_first(name: str) -> bool:
+            return self.known.role(name, "goes-first") is not None
+
+        return parse(source, self.is_own, self._unread.get(path, ()), exported, goes_first)
 
     def _names_of(self, path: str, stmt: ast.ImportFrom, seen: set[str]) -> dict[str, str]:
         """What the names stand for that ``from module import *`` in a file binds: the import that the module has them

@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterable
 
 from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.fix.builders import changes
-from d9mlint.fix.builders.arguments import wished
+from d9mlint.fix.builders.arguments import GENERATOR, torch_generator, wished
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
 from d9mlint.fix.builders.start import Start
 
 MISSING = frozenset({"DET101", "DET102", "DET103", "DET104", "DET108", "DET113"})
+_IN_CONFIG = "in configuration"
+"""The remedy where the last step of the flow is what an estimator takes its seed from, or an estimator without that."""
+_IN_GRAPH = "in graph"
+"""The remedy where the seed is for the graph that the last step of the flow makes the default one."""
 _KNOWN = frozenset({"torch", "torch_cuda", "numpy", "python", "tensorflow", "keras"})
 _SEED_CALL = re.compile(r"(\w+)\.([\w.]+)\((seed=|)(?:seed|0)\)")
 _SEEDS_WORKERS = ">=1.3"
@@ -30,7 +34,7 @@ def _rng(finding: Finding) -> str:
     return finding.remedy[1] if finding.code in _NAMING and finding.remedy[:1] == ("rng",) else ""
 
 
-_NAMING = frozenset({"DET107", "DET701"})
+_NAMING = frozenset({"DET107", "DET109", "DET701"})
 """Rules whose remedy may be a seed of the generator that it names."""
 
 
@@ -43,6 +47,10 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     if finding.code in MISSING and len(finding.remedy) == 2:
         # What draws seeds everything that it draws from.
         return wished(context, finding)
+    if finding.remedy == (_IN_GRAPH,):
+        return _seed_in_graph(context, finding)
+    if finding.remedy == (_IN_CONFIG,):
+        return _seed_in_configuration(context, finding)
     entry = context.entry(finding)
     code = context.code(entry)
     if code is None or not _rng(finding) or context.entry_offset(finding) is None:
@@ -61,6 +69,49 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     for line in _lines(context, finding, code, start, rngs, seed):
         start.add(line)
     return made(f"seed at the start of {finding.entry_point}", start.edits(), path=entry)
+
+
+def _seed_in_graph(context: Context, finding: Finding) -> Fix | None:
+    """Seed a graph of TensorFlow where the last step of the flow has made it the default one."""
+    last = finding.flow[-1]
+    code = context.code(last.path)
+    node = code.at(last.start, last.end) if code is not None else None
+    above = (
+        next((one for one in code.ancestors(node) if isinstance(one, ast.With)), None)
+        if node and code
+        else None
+    )
+    if code is None or above is None:
+        return None
+    start = Start(code, (), context.is_own, above.body[0])
+    if "tensorflow.compat.v1" in _imported(code) and "tensorflow" not in _imported(code):
+        call = f"{start.name('tensorflow.compat.v1')}.set_random_seed"
+    elif context.matches(finding, "tensorflow", "<2.0"):
+        call = f"{start.name('tensorflow')}.set_random_seed"
+    else:
+        call = f"{start.name('tensorflow')}.random.set_seed"
+    start.add(f"{call}(0)")
+    return made("seed the graph", start.edits(), path=last.path)
+
+
+def _seed_in_configuration(context: Context, finding: Finding) -> Fix | None:
+    """Give an estimator of TensorFlow a configuration with a seed, or the configuration that it has one."""
+    last = finding.flow[-1]
+    code = context.code(last.path)
+    call = code.call(last.start, last.end) if code is not None else None
+    if code is None or call is None or not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr == "RunConfig":
+        return made(
+            "seed the estimator", changes.set_argument(code, call, "tf_random_seed", "0", 1), path=last.path
+        )
+    value = f"{ast.unparse(call.func.value)}.RunConfig(tf_random_seed=0)"
+    return made("seed the estimator", changes.set_argument(code, call, "config", value, 2), path=last.path)
+
+
+def _imported(code: Code) -> set[str]:
+    """The modules whose names a file has, through star imports too."""
+    return {*code.imported().values(), *(one for _, names in code.starred() for one in names.values())}
 
 
 def _late_seed(context: Context, finding: Finding) -> str:
@@ -123,7 +174,7 @@ def _tensorflow(
     context: Context, finding: Finding, code: Code, start: Start, rngs: set[str], seed: str
 ) -> tuple[str, set[str]]:
     """The line that seeds TensorFlow and Keras, and the other RNGs that it seeds with them."""
-    imported = {*code.imported().values(), *(one for _, names in code.starred() for one in names.values())}
+    imported = _imported(code)
     both = {"python", "numpy"}
     packages = {name.partition(".")[0] for name in imported}
     # Keras itself, or a package that is Keras under another name.
@@ -342,12 +393,20 @@ def sampling_params(context: Context, finding: Finding) -> Fix | None:
     return made(f"pass `{passed[1]}={passed[2]}`", edits)
 
 
+def seeded_split(context: Context, finding: Finding) -> Fix | None:
+    """DET109: a seed or generator for what splits or samples, or a seed at the start where it does so again and again."""
+    if _rng(finding):
+        return seed_block(context, finding)
+    return torch_generator(context, finding) if finding.subject == GENERATOR else wished(context, finding)
+
+
 _PASSED = re.compile(r"pass `(\w+)=(\d+)`")
 """An argument and its value that the text of a remedy names first."""
 
 BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     **dict.fromkeys(MISSING, seed_block),
     "DET107": fixed_seed,
+    "DET109": seeded_split,
     "DET111": seeded_environment,
     "DET112": remove_call,
     "DET701": sampling_params,

@@ -20,12 +20,14 @@ class Start:
     """Collects the statements of one block, with the imports that they need, for a place in a program.
 
     ``offsets`` are places of the entry point's own file that the block has to come before, ``own`` tells whether a module of
-    that top-level name may be one of the project.
+    that top-level name may be one of the project. The block stands before ``anchor`` where that is given.
     """
 
-    def __init__(self, code: Code, offsets: Iterable[int], own: Callable[[str], bool]) -> None:
+    def __init__(
+        self, code: Code, offsets: Iterable[int], own: Callable[[str], bool], anchor: ast.stmt | None = None
+    ) -> None:
         self.code = code
-        self.anchor, self.behind = _place(code, offsets)
+        self.anchor, self.behind = (anchor, False) if anchor is not None else _place(code, offsets)
         if isinstance(self.anchor, (ast.Import, ast.ImportFrom)) and not self.behind:
             self.anchor = _first_own(code, self.anchor, own)
         self._lines: list[str] = []
@@ -141,6 +143,8 @@ def _first_own(code: Code, stmt: ast.stmt, own: Callable[[str], bool]) -> ast.st
     if stmt not in code.tree.body:
         return stmt
     for other in reversed(code.tree.body[: code.tree.body.index(stmt)]):
+        if code.start(other) < code.front:
+            break
         if isinstance(other, ast.ImportFrom):
             names = ["" if other.level else (other.module or "").partition(".")[0]]
         elif isinstance(other, ast.Import):

@@ -27,7 +27,6 @@ from d9mlint.interp.data import (
     happens_once,
     is_entropy,
     is_graph_dataset,
-    is_module,
     member_by_name,
     position,
     put_on_device,
@@ -66,6 +65,7 @@ from d9mlint.interp.library.set_by_name import (
 )
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from d9mlint.interp import graphs, rng
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.storage import made_at
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -64,7 +67,30 @@ def _build(interp: Interp, estimator: v.Obj, mode: str, node: Any) -> None:
         estimator.attrs[_BUILT] = v.TRUE
         takes = bool(mode) and _takes_mode(function)
         given = v.Args([], {_MODE: v.Lit(mode)} if takes else {}, star=not takes, dstar=True)
-        interp.call(function, given, node)
+        unseeded = _without_seed(interp, estimator)
+        if unseeded is None:
+            interp.call(function, given, node)
+        else:
+            graphs.of_estimator(interp, made_at(unseeded), lambda: interp.call(function, given, node))
+
+
+def _without_seed(interp: Interp, estimator: v.Obj) -> v.Obj | None:
+    """The configuration of an estimator that has no seed for its graphs, or the estimator where it has none; None where
+    it has, or may have one."""
+    role = interp.kb.role(estimator.api, "graph-seed")
+    if role is None or estimator.args.star or estimator.args.dstar:
+        return None
+    if any(graphs.GENERATOR in one.seeds for one in rng.valid(interp, interp.kb.rng(estimator.api), "")):
+        # It has one by default in this release.
+        return None
+    given = estimator.args.get(role.arg, role.pos)
+    if given is None or v.is_none(given):
+        return estimator
+    known = interp.kb.rng(given.api) if isinstance(given, v.Obj) else ()
+    seeds = [one for one in known if graphs.GENERATOR in one.seeds]
+    if isinstance(given, v.Obj) and seeds and all(all_hold(given.args, one.when) is False for one in seeds):
+        return given
+    return None
 
 
 def _takes_mode(function: v.Value | None) -> bool:

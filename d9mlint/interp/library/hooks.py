@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.context import QUIET
-from d9mlint.interp.data import is_module
+from d9mlint.interp.library_modules import is_module
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp

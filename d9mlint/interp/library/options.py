@@ -25,6 +25,9 @@ MethodModel = Callable[["Interp", v.Value, str, v.Args, Any], "v.Value | None"]
 def new_parser(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     """``argparse.ArgumentParser(parents=[...])``."""
     parser = v.Obj(PARSER, "", args, node)
+    parser.file = interp.frame.file
+    if interp.kb.canonical(api) != PARSER or args.star or args.dstar or "parents" in args.kw:
+        parser.attrs[OPEN] = v.TRUE
     parser.data = options = Cells(parser)
     usual = args.get("argument_default")
     if usual is not None:
@@ -36,6 +39,8 @@ def new_parser(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     return parser
 
 
+OPEN: Final = "has other options"
+"""Attribute of a parser that may have more options than are known."""
 _USUAL: Final = "default of the options that name none"
 
 
@@ -73,6 +78,8 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         return None
     flags = [a.value for a in args.pos if isinstance(a, v.Lit) and isinstance(a.value, str)]
     dest = args.get("dest")
+    if isinstance(owner, v.Obj) and (len(flags) < len(args.pos) or args.star or args.dstar or not flags):
+        owner.attrs[OPEN] = v.TRUE
     long = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
     key = dest.value if isinstance(dest, v.Lit) else long.lstrip("-").replace("-", "_")
     if not key:
@@ -186,6 +193,8 @@ def set_defaults(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     options = _options(owner) if _is_parser(interp, owner) else None
     if options is None:
         return None
+    if isinstance(owner, v.Obj) and (args.pos or args.dstar):
+        owner.attrs[OPEN] = v.TRUE
     first = args.pos[0] if args.pos else None
     named = (
         {key: one for key, one in first.items.items() if isinstance(key, str)}
@@ -217,6 +226,7 @@ def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
     if options is None:
         return None
     space = v.Obj(NAMESPACE, "", args, node)
+    space.owner = owner
     absent = {key: value for key, value in options.items() if is_absent(interp, value)}
     space.attrs.update({key: value for key, value in options.items() if key not in absent})
     if absent:

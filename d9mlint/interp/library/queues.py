@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 PRODUCERS = "@producers"
 """Attribute of a queue: the workers that put something into it, as far as that is seen."""
+ENDLESS = "@endless"
+"""Attribute of a queue into which a worker puts something that never ends."""
 SEVERAL = 2
 """So many workers, or more, are made at one place."""
 
@@ -23,7 +27,24 @@ def _put(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
         known: tuple[str, ...] = held.value if isinstance(held, v.Lit) else ()
         if place not in known:
             owner.attrs[PRODUCERS] = v.Lit((*known, *([place] * count)))
+        if any(_never_ends(loop.stmt) for loop in interp.loops):
+            owner.attrs[ENDLESS] = v.TRUE
     return None
+
+
+def _never_ends(stmt: Any) -> bool:
+    """Whether a loop is ``while True:``, and no statement in it leaves it."""
+    if not isinstance(stmt, m.While) or not isinstance(stmt.test, m.Const) or not stmt.test.value:
+        return False
+    return not any(
+        isinstance(one, m.Return) or (isinstance(one, m.Jump) and one.kind == "break")
+        for one in statements(stmt.body)
+    )
+
+
+def is_endless(queue: v.Value | None) -> bool:
+    """Whether a worker never ends to put something into a queue."""
+    return isinstance(queue, v.Obj) and ENDLESS in queue.attrs
 
 
 def filled_by_several(queue: v.Value | None) -> bool:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import CONTAINERS, container_of, parts
-from d9mlint.interp.data import CHANGED, TENSOR, is_module
+from d9mlint.interp.data import CHANGED, TENSOR
+from d9mlint.interp.given_instead import is_made_where_given, others
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
 
@@ -181,16 +183,18 @@ def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
 def _instead(interp: Interp, model: v.Inst | v.Obj) -> list[v.Inst | v.Obj]:
     """What a variable stands for where options are given that have another model made than by default: that one is loaded
     then."""
-    given = interp.given_instead.get(model.birth)
-    others = v.alternatives(given[0]) if given is not None else ()
-    return [one for one in others if isinstance(one, (v.Inst, v.Obj)) and interp.partings.parted(one.birth)]
+    return [
+        one.value
+        for one in others(interp, model)
+        if interp.partings.parted(one.value.birth) or is_made_where_given(interp, one.option, one.value.birth)
+    ]
 
 
-def places_left(run: RunView, model: v.Value) -> set[Site] | None:
+def places_left(run: RunView, model: v.Value, graphs: bool = False) -> set[Site] | None:
     """Where a module and all that it has registered were made, without the parts whose weights have been loaded; None
-    where a part of it is not known."""
+    where a part of it is not known. In ``graphs``, as those of Keras are, the layers are arguments of calls."""
     seen: dict[v.Value, None] = {}
-    _reach(run, model, seen, False)
+    _reach(run, model, seen, graphs)
     left: set[Site] = set()
     any_made = False
     for one in seen:

@@ -1,0 +1,247 @@
+"""What an object of the program carries from one pass over it to the next: attributes that a pass changes, and the next one
+reads before it sets them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, children, nodes, statements
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+    from d9mlint.project.modules import ModuleFile
+
+PASSES = ("__iter__", "__next__")
+"""The methods that go through an object."""
+_MADE = "__init__"
+
+
+def carried(run: RunView, cls: v.Cls, shuffled: Iterable[str]) -> tuple[str, ...]:
+    """The attributes of an object that are a state of it, of which ``shuffled`` are known to be shuffled in place. What
+    other methods of its class set, or what its constructor can be given to begin with, the program can set."""
+    passes = _passes(run, cls, PASSES)
+    if not passes:
+        return ()
+    changed = {*shuffled, *(name for method in passes for name in _changed(method))}
+    first = next((one for one in passes if one.fn.name == PASSES[0]), None)
+    anew = set(_set_first(cls, first)) if first is not None else set()
+    settable = {name for method in _others(cls, passes) for name in _changed(method)}
+    settable.update(_begins_with(cls))
+    return tuple(sorted((changed & _used(passes)) - anew - settable))
+
+
+def counted(run: RunView, cls: v.Cls, methods: Iterable[str]) -> tuple[str, ...]:
+    """The attributes of an object by which it says when to stop: methods change and test them, and count one of them.
+    What others than these methods do more with than set it to what it is at first is saved, or restored, by them."""
+    passes = _passes(run, cls, methods)
+    changed = {name for method in passes for name in _changed(method)}
+    tested = {name for method in passes for name in _tested(method)}
+    counts = {name for method in passes for name in _counted(method)}
+    if not counts & changed & tested:
+        return ()
+    handled = {name for method in _others(cls, passes) for name in _handled(method)}
+    return tuple(sorted((changed & tested) - handled)) if not counts & handled else ()
+
+
+def _passes(run: RunView, cls: v.Cls, names: Iterable[str]) -> list[v.Func]:
+    """Methods of a class, and those of its own that they call."""
+    passes = list(_called(cls, names))
+    for one in cls.mro() if passes else ():
+        run.whole(one.file)
+    return passes
+
+
+def _others(cls: v.Cls, passes: list[v.Func]) -> list[v.Func]:
+    """All other methods of a class, but for its constructor."""
+    held = [one for base in cls.mro() for one in base.env.vars.values() if isinstance(one, v.Func)]
+    return [one for one in held if one.fn.name != _MADE and all(one.fn is not other.fn for other in passes)]
+
+
+def _tested(method: v.Func) -> Iterator[str]:
+    """The attributes that decide which way a method goes, or that are compared."""
+    me = _me(method)
+    for one in nodes(method.fn.body):
+        parts = (
+            [one.test]
+            if isinstance(one, (m.If, m.IfExp, m.While))
+            else [one]
+            if isinstance(one, m.Compare)
+            else []
+        )
+        yield from filter(None, (own(part, me) for part in nodes(parts) if isinstance(part, m.Name)))
+
+
+def _counted(method: v.Func) -> Iterator[str]:
+    """The attributes that a method counts up or down."""
+    for stmt in statements(method.fn.body):
+        if isinstance(stmt, m.AugAssign) and isinstance(stmt.value, m.Const):
+            yield own(stmt.target, _me(method))
+
+
+def _handled(method: v.Func) -> Iterator[str]:
+    """The attributes that a method names for more than to set them to a value that is written there."""
+    me = _me(method)
+    for stmt in statements(method.fn.body):
+        fixed = isinstance(stmt, m.Assign) and isinstance(stmt.value, (m.Const, m.Unary))
+        bases = {id(_base(one)) for one in _targets(stmt)} if fixed else set()
+        yield from (own(one, me) for one in _parts(stmt) if isinstance(one, m.Name) and id(one) not in bases)
+
+
+def _called(cls: v.Cls, names: Iterable[str]) -> Iterator[v.Func]:
+    """Methods of a class, and those of its own that they call."""
+    stack, seen = list(names), set[str]()
+    while stack:
+        name = stack.pop(0)
+        found = cls.find(name) if name not in seen else None
+        seen.add(name)
+        if isinstance(found, v.Func) and found.fn.params:
+            yield found
+            me = _me(found)
+            stack += [
+                one.func.id.partition(".")[2]
+                for one in nodes(found.fn.body)
+                if isinstance(one, m.Call)
+                and isinstance(one.func, m.Name)
+                and one.func.id.startswith(f"{me}.")
+            ]
+
+
+def _me(method: v.Func) -> str:
+    """What a method calls its object."""
+    return method.fn.params[0].name if method.fn.params else ""
+
+
+def own(node: Any, me: str) -> str:
+    """The attribute of an object that an expression names, or a part of which it is; empty for none."""
+    base = _base(node)
+    owner, _, rest = base.id.partition(".") if isinstance(base, m.Name) else ("", "", "")
+    return rest.partition(".")[0] if owner == me else ""
+
+
+def _base(node: Any) -> Any:
+    """``self.used`` of ``self.used[i]``."""
+    while isinstance(node, (m.Subscript, m.Attr)):
+        node = node.value
+    return node
+
+
+def _targets(stmt: m.Stmt) -> list[m.Expr]:
+    if isinstance(stmt, (m.Assign, m.Delete)):
+        return [part for one in stmt.targets for part in (one.elts if isinstance(one, m.Seq) else [one])]
+    return [stmt.target] if isinstance(stmt, (m.AugAssign, m.AnnAssign)) else []
+
+
+def _changed(method: v.Func) -> Iterator[str]:
+    """The attributes that a method assigns, or parts of which it does. Those that it sets once, where they are not set
+    yet, and iterators, whose position is another question, are none."""
+    me = _me(method)
+    once = {
+        id(part) for one in statements(method.fn.body) if isinstance(one, m.If) for part in _if_unset(one, me)
+    }
+    for stmt in statements(method.fn.body):
+        iterator = isinstance(stmt, m.Assign) and called_name(stmt.value) == "iter"
+        if id(stmt) not in once and not iterator:
+            yield from filter(None, (own(one, me) for one in _targets(stmt)))
+
+
+def _if_unset(stmt: m.If, me: str) -> Iterator[m.Stmt]:
+    """The statements that set what a test says is not set yet."""
+    test = stmt.test
+    asked = test.operand if isinstance(test, m.Unary) else test.left if isinstance(test, m.Compare) else None
+    none = isinstance(test, m.Compare) and any(
+        isinstance(one, m.Const) and one.value is None for one in test.comparators
+    )
+    name = own(asked, me) if none or isinstance(test, m.Unary) else ""
+    if name:
+        yield from (
+            one for one in statements(stmt.body) if any(own(target, me) == name for target in _targets(one))
+        )
+
+
+def _used(passes: list[v.Func]) -> set[str]:
+    """The attributes that decide something in some methods: that they read for more than what nothing else reads."""
+    flows = [flow for method in passes for flow in _reads(method)]
+    found = {name for name, into in flows if not into}
+    while more := {name for name, into in flows if into & found} - found:
+        found |= more
+    return found
+
+
+def _reads(method: v.Func) -> Iterator[tuple[str, set[str]]]:
+    """The attributes that a method reads, each with those into which what it computes of them goes; none where it goes
+    elsewhere."""
+    me = _me(method)
+    for stmt in statements(method.fn.body):
+        targets = _targets(stmt)
+        names = {own(one, me) for one in targets}
+        bases = {id(_base(one)) for one in targets}
+        for part in _parts(stmt):
+            name = own(part, me) if isinstance(part, m.Name) else ""
+            if name and id(part) not in bases:
+                yield name, set() if "" in names else names
+
+
+def _parts(stmt: m.Stmt) -> Iterator[Any]:
+    """The expressions of a statement, without those of statements in it."""
+    inner = {id(one) for one in statements([stmt]) if one is not stmt}
+    stack: list[Any] = [stmt]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack += [child for child in children(one) if id(child) not in inner]
+
+
+def _set_first(cls: v.Cls, method: v.Func) -> Iterator[str]:
+    """The attributes that a method sets in any case, before it names them."""
+    me, named = _me(method), set[str]()
+    for stmt in method.fn.body:
+        call = stmt.value if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call) else None
+        if call is not None and isinstance(call.func, m.Name) and call.func.id.startswith(f"{me}."):
+            other = cls.find(call.func.id.partition(".")[2])
+            if isinstance(other, v.Func) and other.fn is not method.fn:
+                yield from (name for name in _set_first(cls, other) if name not in named)
+        targets = stmt.targets if isinstance(stmt, m.Assign) else []
+        used = {own(one, me) for one in nodes([stmt]) if isinstance(one, m.Name) and one not in targets}
+        for target in targets:
+            name = own(target, me) if isinstance(target, m.Name) else ""
+            if name and name not in named | used:
+                yield name
+        named |= used | {own(one, me) for one in targets}
+
+
+def _begins_with(cls: v.Cls) -> Iterator[str]:
+    """The attributes that a constructor begins with a number which it may be given, and need not be."""
+    made = cls.find(_MADE)
+    if not isinstance(made, v.Func):
+        return
+    numbers = {
+        one.name
+        for one in made.fn.params
+        if isinstance(one.default, m.Const) and type(one.default.value) is int
+    }
+    for stmt in statements(made.fn.body):
+        if isinstance(stmt, m.Assign) and isinstance(stmt.value, m.Name) and stmt.value.id in numbers:
+            yield from filter(None, (own(one, _me(made)) for one in stmt.targets))
+
+
+def named_elsewhere(
+    run: RunView, file: ModuleFile, cls: tuple[str, int, int], names: tuple[str, ...]
+) -> bool:
+    """Whether a file names one of some attributes of an object, outside of the class at a place: as what it saves or
+    restores."""
+    path, start, end = cls
+    for function in run.whole(file).functions:
+        for one in nodes(function.body):
+            if isinstance(one, m.Name):
+                owner, _, last = one.id.rpartition(".")
+            elif isinstance(one, m.Attr):
+                owner, last = "?", one.name
+            else:
+                continue
+            inside = file.path == path and start <= one.start < end
+            if last in names and "" != owner != "self" and not inside:
+                return True
+    return False

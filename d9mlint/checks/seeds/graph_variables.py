@@ -1,0 +1,97 @@
+"""The initial values of variables in graphs of TensorFlow, over which a saver restores others before a session uses them.
+
+``tf.train.Saver()`` restores all variables that there are when it is made. Up to then nothing reads their initial values
+where a session has only run initializers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.data import differing
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.listening import on_call_if, on_method
+from d9mlint.interp.memory import marks_path, remembered, remembered_table
+from d9mlint.interp.places import Moment
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+
+if TYPE_CHECKING:
+    from d9mlint.interp.memory import Memory
+    from d9mlint.interp.view import RunView
+
+
+class Initial(NamedTuple):
+    """A draw that gives a variable its initial value: where, and when the variable was made."""
+
+    site: Site
+    made: int
+
+
+class GraphVariables:
+    """Knows which initial values do not count."""
+
+    run: RunView
+    memory: Memory
+    savers = remembered_table(Site, int)
+    """When savers of all variables were made."""
+    pending = marks_path(Initial)
+    """The initial values that nothing has been restored over on this path."""
+    restored_over = remembered(set[Site])
+    """The draws of those over which others were restored,"""
+    used_values = remembered(set[Site])
+    """and of those that were not yet restored when a session ran something else than initializers."""
+
+    def note_initial(self, site: Site) -> None:
+        """A variable is given its initial value by a draw."""
+        self.pending[f"{site.path}:{site.start}"] = Initial(site, self.run.steps)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "holds") is not None)
+    def held(self, call: CallEvent) -> None:
+        """A variable is made."""
+        role = self.run.kb.role(call.api, "holds")
+        if role is None or role.library != "tensorflow":
+            return
+        given = call.args.get(role.arg, role.pos)
+        drawn = differing(given) if given is not None else None
+        site = made_at(drawn) if drawn is not None else None
+        if site is not None:
+            self.note_initial(site)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-variables") is not None)
+    def saver_made(self, call: CallEvent) -> None:
+        """A saver is made."""
+        role = self.run.kb.role(call.api, "saves-variables")
+        if role is not None and all_hold(call.args, role.when):
+            site = self.run.here(call.node)
+            self.savers[site] = Moment(self.run.steps)
+
+    @on_method("restore")
+    def variables_restored(self, call: CallEvent) -> None:
+        """A saver restores what it has saved."""
+        saver = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
+        if saver is None or saver not in self.savers:
+            return
+        for name, one in self.pending.items():
+            if one.made < self.savers[saver]:
+                self.pending.pop(name)
+                self.restored_over.add(one.site)
+
+    @on_method("run")
+    def session_run(self, call: CallEvent) -> None:
+        """A session may run something."""
+        if self.pending and not _only_initializes(self.run, call.args.get("fetches", 0)):
+            self.used_values.update(one.site for _, one in self.pending.items())
+
+    def restored_values(self) -> frozenset[Site]:
+        """The draws of initial values that nothing has used before others were restored over them."""
+        return frozenset(set(self.restored_over) - set(self.used_values))
+
+
+def _only_initializes(run: RunView, fetched: v.Value | None) -> bool:
+    """Whether what a session is asked to run does nothing but give variables and tables their initial values."""
+    if isinstance(fetched, v.Items):
+        return not fetched.open and all(_only_initializes(run, one) for one in fetched.elts)
+    return isinstance(fetched, v.Obj) and run.kb.role(fetched.api, "initializes-variables") is not None

@@ -1,0 +1,260 @@
+"""What stands in the place of an object where an option is given: ``if args.wide: net = Wide()``.
+
+Behind the test, the variable stands for the object of the option's default. What the other objects are called for there
+is followed beside it, with the option.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.device_names import ACCELERATORS, by_default
+from d9mlint.interp.devices import DEVICE, named, selects
+from d9mlint.interp.heap import HEAP
+from d9mlint.interp.library_modules import is_module, makes_module
+from d9mlint.interp.shapes import form
+from d9mlint.interp.tensors import gone_on_with, is_switch
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import State
+    from d9mlint.interp.view import RunView
+
+_MOST = 16
+"""An object has at most so many others in its place."""
+
+
+_MOST_OPTIONS = 3
+"""So many options at once are taken for given at most."""
+
+
+class Instead(NamedTuple):
+    """An object that stands in the place of another one if ``option`` is given; ``asked`` are the values of options, as
+    far as they are known, with which it does."""
+
+    value: v.Inst | v.Obj
+    option: str
+    asked: dict[str, Any]
+
+
+def note(interp: Interp, kept: v.Inst | v.Obj | v.Items, other: v.Value, option: str) -> None:
+    """If the option is given, a variable stands for ``other``, which may be one of several."""
+    known = interp.given_instead.setdefault(kept.birth, [])
+    for one in v.alternatives(other):
+        if isinstance(one, (v.Inst, v.Obj)) and one is not kept and len(known) < _MOST:
+            if all(before.value is not one for before in known):
+                known.append(Instead(one, option, {}))
+                interp.noted_instead.append(known[-1])
+
+
+def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
+    """What a name stands for by the default of an option, where it stands for something else if the option is given:
+    what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does. What stands there
+    if it is given is noted."""
+    if kept is other:
+        return kept
+    if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(other)):
+        return _one_of(kept, other, option)
+    meant = _on_device(interp, kept, other, option)
+    if (
+        isinstance(meant, (v.Inst, v.Obj, v.Items))
+        and not interp.importing
+        and _is_followed(interp, kept, other)
+    ):
+        note(interp, meant, other, option)
+    return meant
+
+
+def _is_called(interp: Interp, value: v.Value) -> bool:
+    """Whether a value is a class or function of the program, or one of a library that makes a module."""
+    if isinstance(value, v.AnyOf):
+        return bool(value.option) and all(_is_called(interp, one) for one in value.values)
+    return isinstance(value, (v.Cls, v.Func)) or (
+        isinstance(value, v.Ext) and makes_module(interp, interp.kb.canonical(value.name))
+    )
+
+
+def _one_of(kept: v.Value, other: v.Value, option: str) -> v.Value:
+    """What is called by the default of an option, with what is called instead where it is given."""
+    known = list(v.alternatives(kept))
+    known += [one for one in v.alternatives(other) if not any(v.same(one, before) for before in known)]
+    return v.AnyOf(tuple(known[:_MOST]), option) if len(known) > 1 else kept
+
+
+def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
+    """Whether it matters what else a variable stands for: an object of the program, a model, or what resumes a training."""
+    if isinstance(other, v.Obj) and interp.kb.role(other.api, "resumes-training") is not None:
+        return True
+    return all(isinstance(one, v.Inst) for one in v.alternatives(other)) or stands_for_module(
+        interp, kept, other
+    )
+
+
+def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
+    """What is on the CPU by the default of an option alone, or names the CPU, with the option."""
+    if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
+        return v.Lit(kept.value, option)
+    if is_switch(kept) and isinstance(kept, v.Lit):
+        return kept if v.same(kept, other) else v.Lit(kept.value, option)
+    if not selects(interp, option):
+        return kept
+    if isinstance(kept, v.Lit):
+        moves = not kept.option and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
+        return v.Lit(kept.value, option) if moves else kept
+    if not isinstance(kept, v.Obj):
+        return kept
+    old = kept.form
+    if old is None:
+        moves = kept.api == DEVICE and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
+        return v.Obj(DEVICE, DEVICE, v.Args([v.Lit("cpu", option)]), kept.node) if moves else kept
+    if old.device != "cpu" or form(other).device not in ACCELERATORS:
+        return kept
+    moved = v.Obj(kept.api, kept.type, kept.args, kept.node)
+    moved.file, moved.likely, moved.order, moved.owner, moved.something, moved.package = (
+        kept.file, kept.likely, kept.order, kept.owner, kept.something, kept.package,
+    )  # fmt: skip
+    moved.start_with(old._replace(device=by_default(option)))
+    return moved
+
+
+def made(interp: Interp, option: str, began: int) -> None:
+    """A branch ends that has been running since ``began`` because an option is given."""
+    spans = interp.made_where_given.setdefault(option, [])
+    while spans and spans[-1][0] >= began:
+        spans.pop()
+    spans.append((began, HEAP.clock))
+
+
+def is_made_where_given(interp: Interp, option: str, birth: int) -> bool:
+    """Whether an object was made in a branch that ran because an option is given."""
+    spans = interp.made_where_given.get(option)
+    if not spans:
+        return False
+    at = bisect_left(spans, birth, key=_end)
+    return at < len(spans) and spans[at][0] < birth
+
+
+def _end(span: tuple[int, int]) -> int:
+    return span[1]
+
+
+def others(interp: RunView, value: v.Value) -> list[Instead]:
+    """What stands in the place of a value if options are given."""
+    if not interp.given_instead or not isinstance(value, (v.Inst, v.Obj, v.Items)):
+        return []
+    return interp.given_instead.get(value.birth, [])
+
+
+def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callable[..., v.Value]) -> v.Value:
+    """Call what the default of an option has chosen, or a method of it, and beside it what stands there if the option is
+    given. ``follow`` calls one of them."""
+    receiver = _receiver(func)
+    meant = others(interp, receiver) if receiver is not None else []
+    if not meant or not isinstance(receiver, (v.Inst, v.Obj)) or receiver.birth in interp.apart:
+        return follow(interp, func, args, node)
+    # In their own methods, both are themselves.
+    interp.apart.add(receiver.birth)
+    before = interp.state.copy()
+    result = follow(interp, func, args, node)
+    for one in list(meant):
+        if any(interp.asked.get(name, value) != value for name, value in one.asked.items()):
+            # Here the option has another value.
+            continue
+        function = _same(interp, func, one.value, node)
+        if function is not None:
+
+            def run(given: v.Args, function: v.Value = function) -> v.Value:
+                return follow(interp, function, given, node)
+
+            result = beside(interp, result, before, run, args, one.option)
+    interp.apart.discard(receiver.birth)
+    return result
+
+
+def beside(
+    interp: Interp,
+    kept: v.Value,
+    before: State,
+    other: Callable[[v.Args], v.Value],
+    args: v.Args,
+    option: str,
+) -> v.Value:
+    """What a call has given, and what another one gives in its place from the state ``before`` it if an option is given."""
+    if option in interp.options.held and interp.state.aside != option:
+        # Here it is not.
+        return kept
+    if len(interp.asides) >= _MOST_OPTIONS:
+        return kept
+    results: list[v.Value] = []
+
+    after = interp.state
+
+    def nothing() -> None:
+        interp.state = after
+
+    def instead() -> None:
+        results.append(other(_given(args, option)))
+
+    interp.state = before
+    interp.branch([nothing, instead], keep=0, option=option)
+    for one in results:
+        if kept is not one and _is_object(kept) and _is_object(one):
+            kept = unless_option(interp, kept, one, option)
+    return kept
+
+
+def _given(args: v.Args, option: str) -> v.Args:
+    """Arguments as they are where an option is given that is off by default."""
+
+    def one(value: v.Value) -> v.Value:
+        switched = isinstance(value, v.Lit) and value.option == option and isinstance(value.value, bool)
+        return v.Lit(not value.value) if isinstance(value, v.Lit) and switched else value
+
+    kw = {name: one(value) for name, value in args.kw.items()}
+    return v.Args([one(value) for value in args.pos], kw, args.star, args.dstar)
+
+
+def _is_object(value: v.Value) -> bool:
+    """Whether a value is an object of a class, and not what a function gives."""
+    return isinstance(value, v.Inst) or (
+        isinstance(value, v.Obj) and value.owner is None and value.type == value.api
+    )
+
+
+def stands_for_module(interp: RunView, kept: v.Value, other: v.Value) -> bool:
+    """Whether a model stands in the place of another one."""
+    return all(
+        isinstance(one, v.Inst) or (isinstance(one, v.Obj) and is_module(interp, one))
+        for one in (kept, *v.alternatives(other))
+    )
+
+
+def key(interp: Interp, receiver: v.Value | None, args: v.Args) -> tuple[Any, ...]:
+    """For which of its arguments a call is followed for others too, and for which it is not."""
+    if not interp.given_instead:
+        return ()
+    given = (receiver or v.NONE, *args.pos, *(one for _, one in sorted(args.kw.items())))
+    meant = tuple(
+        (at, tuple(one.value.birth for one in others(interp, value))) for at, value in enumerate(given)
+    )
+    return (*(one for one in meant if one[1]), *sorted(interp.apart))
+
+
+def _receiver(func: v.Value) -> v.Value | None:
+    """The object that is called, or of which a method is."""
+    if isinstance(func, (v.Inst, v.Obj)):
+        return func
+    return func.receiver if isinstance(func, v.Func) else func.owner if isinstance(func, v.Member) else None
+
+
+def _same(interp: Interp, func: v.Value, other: v.Inst | v.Obj, node: Any) -> v.Value | None:
+    """What is called of another object in the place of a function of the one that a default has chosen."""
+    if isinstance(func, (v.Inst, v.Obj)):
+        return other
+    assert isinstance(func, (v.Func, v.Member))
+    name = func.fn.name if isinstance(func, v.Func) else func.name
+    found = interp.attribute(other, name, node)
+    return found if isinstance(found, (v.Func, v.Member)) else None

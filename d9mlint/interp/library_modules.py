@@ -1,0 +1,27 @@
+"""Modules of PyTorch that libraries make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.tensors import TENSOR
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+
+def is_module(interp: RunView, value: v.Obj) -> bool:
+    """Whether a library made a module: one of PyTorch, or what is known to draw its weights from torch."""
+    if value.type == TENSOR:
+        # What a function gives, as those of `torch.nn.functional`.
+        return False
+    return makes_module(interp, value.api)
+
+
+def makes_module(interp: RunView, api: str) -> bool:
+    """Whether a class or function of a library makes a module."""
+    if api.startswith(("torch.nn.", "torchvision.models")):
+        return True
+    makes = any(entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(api))
+    return makes or interp.kb.role(api, "starts-evaluated") is not None
