@@ -163,8 +163,9 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         other = _argument(args, test.same_as.arg, test.same_as.pos, owner)
         other = _or_default(args, other, test.same_as.default, owner)
         if test.same_as.plus:
-            whole = isinstance(other, v.Lit) and type(other.value) is int and not other.option
-            other = v.Lit(other.value + test.same_as.plus) if whole else None
+            if not isinstance(other, v.Lit) or type(other.value) is not int or other.option:
+                return None
+            other = v.Lit(other.value + test.same_as.plus)
         return are_same(value, other)
     if test.alike is not msgspec.UNSET:
         if not isinstance(value, v.Items) or value.open or not value.elts:
