@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -33,6 +34,10 @@ _INSTALL = re.compile(
 INSTALLS, CHOOSES = "pip insta ", "tensorflow_versi "
 """How commands that install releases begin in a text as Python, where each is a tuple of one string: two letters give room
 for the quotes and the comma."""
+RECORDS = "recorded "
+"""How the string begins, in a tuple that is the last line of a text as Python, that says what a notebook records of the run
+that gave its outputs: the release of Python, and a line that libraries print, with underscores for its spaces."""
+_BACKEND = re.compile(r"\AUsing \w+ backend(?=\.\s*\Z)")
 _TIME = re.compile(r"^([ \t]*)%time[ \t](?=[ \t]*[^\s-])")
 # A quote that nothing closes reaches to the end of its line: looking for its end from every quote on takes
 # time that grows with the square of the line.
@@ -78,7 +83,34 @@ def cell_texts(data: bytes) -> tuple[str, str, tuple[Cell, ...]]:
         python.append(as_python(written) + end)
         offset += len(written) + len(end)
         row += (written + end).count("\n")
+    record = _record(notebook) if cells else ""
+    if record:
+        # Behind all cells, so that their places stay.
+        raw.append("#" * (len(record) - 1) + "\n")
+        python.append(record)
     return "".join(raw), "".join(python), tuple(cells)
+
+
+def _record(notebook: dict[str, Any]) -> str:
+    """A line of Python with what a notebook records of its run; empty where that is nothing."""
+    info = notebook.get("metadata")
+    language = info.get("language_info") if isinstance(info, dict) else None
+    version = language.get("version") if isinstance(language, dict) else None
+    words: list[str] = []
+    if isinstance(version, str) and re.fullmatch(r"\d+(\.\d+)+", version, re.ASCII):
+        words.append(version)
+    found = (_BACKEND.match(line) for cell in notebook["cells"] for line in _printed(cell))
+    words += sorted({line[0].replace(" ", "_") for line in found if line is not None})
+    return f'("{RECORDS}{" ".join(words)}",)\n' if words else ""
+
+
+def _printed(cell: dict[str, Any]) -> Iterator[str]:
+    """The lines that a cell has printed."""
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        text = output.get("text") if isinstance(output, dict) else None
+        for one in text if isinstance(text, list) else [text]:
+            yield from one.splitlines() if isinstance(one, str) else ()
 
 
 def load_notebook(data: bytes) -> dict[str, Any]:

@@ -670,11 +670,13 @@ def extra_of(requirement: str) -> str:
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
     requirements that do, lines of other texts that are one release as pip writes it, badges, and commands that install
-    one version; likewise, the only extra of a library."""
+    one version; likewise, the only extra of a library. Where these are silent about a framework, sentences that say with
+    which release of it the program is used, if all of the text names that one alone."""
     reader.prose = True
     reader.gpus = reader.gpus or _GPUS.search(text) is not None
     required = False
     extras: dict[str, set[str]] = {}
+    before = len(reader.pins)
     lines = text.splitlines()
     releases = _release_lines(lines)
     for number, written in enumerate(lines, 1):
@@ -706,6 +708,10 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
         if " install " in plain or " create " in plain:
             for library, named in _installed(reader, name, [(number, plain)]).items():
                 extras.setdefault(library, set()).update(named)
+    pinned_above = {pin.library for pin in reader.pins[before:]}
+    for library, (number, release) in _used_releases(text).items():
+        if library not in pinned_above:
+            _said(reader, name, number, library, None, release)
     reader.prose = False
     _ask_for_extras(reader, extras)
 
@@ -737,6 +743,34 @@ _LOADS_MODULES = re.compile(
 )
 _MODULE = re.compile(r"(?:[\w.+-]+/)*([A-Za-z][A-Za-z_-]*)/v?(\d+(?:\.\d+)+)", re.ASCII)
 """A module of a cluster, by its name and version, whatever is behind that: ``TensorFlow/2.4.1-foss-2020b``."""
+
+
+def _used_releases(text: str) -> dict[str, tuple[int, str]]:
+    """The releases of frameworks, by library, with which the sentences of a README say that its program is used, each with
+    its line. A text that names several releases of a framework does not say which one that is."""
+    plain = "\n".join(
+        "|" if len(line) > _LONGEST_PARAGRAPH or _NO_SENTENCE.search(line) else _plain(_SPACES.sub(" ", line))
+        for line in text.splitlines()
+    )
+    named: dict[str, set[str]] = {}
+    for found in _FRAMEWORK_RELEASE.finditer(plain):
+        named.setdefault(library_name(found[1]), set()).add(found[2])
+    used: dict[str, tuple[int, str]] = {}
+    if not named:
+        return used
+    for sentence in _SENTENCE.finditer(plain):
+        said = _USED.search(sentence[0])
+        if said is None or _OF_OTHERS.search(sentence[0], 0, said.start()):
+            continue
+        end = said.end()
+        while (part := _IN_LIST.match(sentence[0], end)) is not None:
+            end = part.end()
+            release = _FRAMEWORK_RELEASE.fullmatch(part[1])
+            library = library_name(release[1]) if release is not None else ""
+            if release is not None and len(named[library]) == 1:
+                at = sentence.start() + part.start(1)
+                used.setdefault(library, (plain.count("\n", 0, at) + 1, release[2]))
+    return used
 
 
 def _plain(line: str) -> str:
@@ -808,6 +842,32 @@ _EQUALS = re.compile(r"\s*==\s*")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _TESTED = re.compile(r"\b(?:tested|developed|implemented|run) (?:with|on|under|using|in)\b", re.IGNORECASE)
 _ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
+_FRAMEWORK_RELEASE = re.compile(
+    r"\b(pytorch|torch|tensorflow(?:-gpu)?|keras)(?:\s+version)?[ \t=-]*\(?v?(\d+\.\d+(?:\.\d+)*)\)?",
+    re.ASCII | re.IGNORECASE,
+)
+_LONGEST_PARAGRAPH = 20_000
+_NO_SENTENCE = re.compile(r"^\s*#|\||</?t[dh]\b")
+"""A line that is a heading or a row of a table."""
+_SENTENCE = re.compile(r"(?:[^.!?|\n]|\.(?=\w)|\n(?![\s*+-]))+")
+_USED = re.compile(
+    r"\b(?:us(?:e|es|ed|ing)|requir(?:es?|ing)|needs?|based on|(?:tested|developed|implemented|written|run|runs|built"
+    r"|trained|coded|created|works?|done|made) (?:with|on|under|using|in))\s+",
+    re.IGNORECASE,
+)
+_OF_OTHERS = re.compile(
+    r"\b(?:not|never|original|originally|official|authors?|papers?|previous|previously|old|older|earlier|they|their|other"
+    r"|others|compar\w*|instead|unlike|if|when|whether|before|since|should|may|might|could|results?|faster|slower)\b|n't\b",
+    re.IGNORECASE,
+)
+"""What a sentence says before of which another program, or another time, is meant."""
+_IN_LIST = re.compile(
+    r"(?:the\s+)?([A-Za-z][\w+-]*(?:\s+version)?(?:[ \t=-]*\(?v?\d+(?:\.\d+)*\)?)?)"
+    r"(?:\s*(?:,\s*(?:and\s+)?|\band\s+|\bwith\s+|&\s*|\+\s+)|\s*[.)]?\s*$"
+    r"|\s+(?:on|under|for|as|in|to)\s|\s+(?:framework|librar)\w*)",
+    re.ASCII | re.IGNORECASE,
+)
+"""One of the names, with or without a release, that a sentence lists, and what follows it."""
 _PARTS = re.compile(r"\s*(?:[,;|]|\band\b)\s*")
 _SECTION = re.compile(
     r"require|dependenc|prerequisite|environment|install|setup|getting started|libraries|packages",

@@ -18,14 +18,24 @@ import msgspec
 
 from d9mlint.config.markers import holds
 from d9mlint.config.pins import DISTRIBUTIONS, Pin, Pins, Problem, library_name, pinned, read_pins
-from d9mlint.knowledge.versions import at_least, compare, is_lower_bound, matches, parse, split
+from d9mlint.knowledge.versions import (
+    at_least,
+    at_most,
+    compare,
+    is_lower_bound,
+    is_upper_bound,
+    matches,
+    parse,
+    split,
+)
 
 _INFERRED = "inferred from the names that the program uses"
+_RECORDED = "the newest with which the notebook can have run, as it records"
 _NEWEST_KNOWN = "newest known"
 _NOT_KNOWN = "not known"
 INSTALLED = "=="
 """Begins a release that a program installs itself, among those that are inferred."""
-_UNPINNED = ("installed", _NEWEST_KNOWN, _NOT_KNOWN, _INFERRED)
+_UNPINNED = ("installed", _NEWEST_KNOWN, _NOT_KNOWN, _INFERRED, _RECORDED)
 _RELEASE = re.compile(r"\d+(?:\.\d+)*(?:\.\*)?", re.ASCII)
 _NEWEST = "9999"
 """Taken for the version of a library of which no release is known."""
@@ -105,8 +115,17 @@ class Targets:
                 if library not in self._given and self._inferred.get(library) != version:
                     new[library] = version
                 continue
+            if is_upper_bound(library):
+                if (
+                    self._inferred.get(library) != version
+                    and library.removesuffix(at_most("")) not in self._given
+                ):
+                    new[library] = version
+                continue
             target = self.version(library)
             if target.source == _INFERRED and target.version == version:
+                continue
+            if target.source == _RECORDED and compare(parse(target.version), parse(version)) <= 0:
                 continue
             if target.source in _UNPINNED or _up_to(version, target):
                 new[library] = version
@@ -163,7 +182,7 @@ class Targets:
         if self.matches(library, spec):
             return True
         target = self.version(library)
-        free = target.source in _UNPINNED and target.source != _INFERRED
+        free = target.source in _UNPINNED and target.source not in (_INFERRED, _RECORDED)
         return any(matches(spec, old) for old in (releases(library) if free else target.older))
 
     def requires(self, library: str) -> bool:
@@ -253,6 +272,14 @@ class Targets:
         if inferred is not None and inferred.startswith(INSTALLED):
             version = inferred.removeprefix(INSTALLED)
             return Target(version, version, "which the notebook installs")
+        recorded = self._inferred.get(at_most(library))
+        is_recorded = (
+            recorded is not None
+            and not (oldest and compare(parse(recorded), parse(oldest)) < 0)
+            and (inferred is None or compare(parse(recorded), parse(inferred)) < 0)
+        )
+        if is_recorded:
+            inferred = recorded
         if pins:
             target = _pinned(pins)
             if target.older and (needed := self._needed(library, pins[0].spec)) is not None:
@@ -260,13 +287,18 @@ class Targets:
             inside = _up_to(inferred, target) if inferred is not None else ()
             if not inside:
                 return target
-            source = f"{target.source} that has the names that the program uses"
+            has = (
+                "with which the notebook can have run"
+                if is_recorded
+                else "that has the names that the program uses"
+            )
+            source = f"{target.source} {has}"
             return Target(inside[0], target.low, source, inside[1:])
         companion = self._companion(library) or self._needed(library)
         if companion is not None and not (oldest and _is_before(companion, oldest)):
             return companion
         if inferred is not None:
-            return Target(inferred, inferred, _INFERRED)
+            return Target(inferred, inferred, _RECORDED if is_recorded else _INFERRED)
         have = self._installed.get(library)
         if have is not None and not (oldest and _is_before(Target(have, have, ""), oldest)):
             return Target(have, have, "installed")

@@ -170,7 +170,12 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return count is not None and ways is not None and count >= ways
     if test.same_as is not None:
         other = _argument(args, test.same_as.arg, test.same_as.pos, owner)
-        return are_same(value, _or_default(args, other, test.same_as.default, owner))
+        other = _or_default(args, other, test.same_as.default, owner)
+        if test.same_as.plus:
+            if not isinstance(other, v.Lit) or type(other.value) is not int or other.option:
+                return None
+            other = v.Lit(other.value + test.same_as.plus)
+        return are_same(value, other)
     if test.alike is not msgspec.UNSET:
         if not isinstance(value, v.Items) or value.open or not value.elts:
             return None

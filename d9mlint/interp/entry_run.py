@@ -276,7 +276,7 @@ class Analyzer:
         """The targets of a program that may be a notebook, which installs releases itself, and these."""
         if entry is None or not file.path.endswith(".ipynb"):
             return self.targets, ()
-        installed = installed_by(file.facts)
+        installed = installed_by(self.knowledge, file.facts)
         return self.targets.with_inferred(installed), tuple(sorted(installed.items()))
 
     def _run_for(

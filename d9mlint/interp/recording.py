@@ -803,6 +803,8 @@ _ROLES = {
     "own-estimators": "is a package whose estimators have no networks in them that they are not given",
     "own-gradients": "is a package whose tensors take gradients themselves",
     "no-gpu": "gives a strategy under which models run on no GPU",
+    "calls-in-steps": "calls cells that it is given in each step of a loop of a graph",
+    "draws-in-steps": "draws in each step of a loop of a graph",
     "draws-fraction": "draws a number that is at least zero and less than one",
     "draws-weight": "draws the weights of a layer",
     "draws-with-key": "consumes a JAX key",

@@ -55,6 +55,7 @@ class Knowledge:
         self.built_for = compiled.built_for
         self.tested_with = compiled.tested_with
         self.cpu_builds = compiled.cpu_builds
+        self.recorded = compiled.recorded
         pages = [page for layer in (compiled, *layers) for page in layer.rules]
         self.rules: dict[str, RulePage] = {page.code: page for page in pages}
         self._names = {page.name: page for page in pages}

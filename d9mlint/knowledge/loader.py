@@ -65,6 +65,7 @@ class Compiled(msgspec.Struct, frozen=True):
     built_for: dict[str, dict[str, dict[str, str]]] = {}
     tested_with: dict[str, dict[str, dict[str, str]]] = {}
     cpu_builds: dict[str, str] = {}
+    recorded: dict[str, dict[str, str]] = {}
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
     runners: list[RunnerEntry] = []
@@ -95,6 +96,7 @@ TABLES = {
     "built_for": "built_for",
     "tested_with": "tested_with",
     "cpu_builds": "cpu_builds",
+    "recorded": "recorded",
 }
 """Files that hold one plain mapping, and what that is called once it is compiled."""
 

@@ -63,6 +63,7 @@ Role = Literal[
     "builds-with",
     "called-back",
     "calls-at-use",
+    "calls-in-steps",
     "calls-in-modes",
     "calls-in-inference",
     "calls-in-training",
@@ -90,6 +91,7 @@ Role = Literal[
     "differentiates",
     "discards-batches",
     "draws-fraction",
+    "draws-in-steps",
     "draws-weight",
     "draws-with-key",
     "enables-mode",
@@ -273,13 +275,14 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class Other(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another argument that a condition compares with: its value or, with ``size``, the length of that
-    dimension of a tensor. A number is multiplied by ``times`` first."""
+    dimension of a tensor. A number is multiplied by ``times`` first, and ``plus`` is added to a whole one."""
 
     arg: str
     pos: int | None = None
     default: Any = msgspec.UNSET
     size: int | None = None
     times: float = 1.0
+    plus: int = 0
 
 
 class SizeSum(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):

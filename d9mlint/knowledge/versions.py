@@ -45,6 +45,16 @@ def is_lower_bound(name: str) -> bool:
     return name.endswith(">=")
 
 
+def at_most(library: str) -> str:
+    """What stands in place of a library's name where a release is the newest one with which a program can have run."""
+    return f"{library}<="
+
+
+def is_upper_bound(name: str) -> bool:
+    """Whether it is such a name."""
+    return name.endswith("<=")
+
+
 def _first(version: tuple[int, ...], number: int) -> tuple[int, ...]:
     """The first parts of a version; missing parts count as zero."""
     return version[:number] + (0,) * (number - len(version))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from d9mlint.base.notebooks import CHOOSES, INSTALLS
+from d9mlint.base.notebooks import CHOOSES, INSTALLS, RECORDS
 from d9mlint.config.pins import EXACT, extra_of, library_name
 from d9mlint.config.targets import INSTALLED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, passing
 from d9mlint.ir.traversal import nodes, statements
-from d9mlint.knowledge.versions import keep_oldest
+from d9mlint.knowledge.versions import at_most, keep_oldest
 
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
@@ -41,8 +41,9 @@ def releases_of_project(
     return found
 
 
-def installed_by(facts: m.FileFacts) -> dict[str, str]:
-    """The releases that the commands of a notebook install, by library, and extras of libraries (``jax[cuda12]``)."""
+def installed_by(kb: Knowledge, facts: m.FileFacts) -> dict[str, str]:
+    """The releases that the commands of a notebook install, by library, and extras of libraries (``jax[cuda12]``); and
+    the newest ones with which it can have run, as far as it records that."""
     found: dict[str, str] = {}
     for stmt in facts.functions[0].body if facts.functions else ():
         items = stmt.value.elts if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Seq) else []
@@ -58,6 +59,16 @@ def installed_by(facts: m.FileFacts) -> dict[str, str]:
                     found[extra] = INSTALLED
         elif command.startswith(CHOOSES):
             found["tensorflow"] = INSTALLED + _CHOSEN
+        elif command.startswith(RECORDS):
+            keep_oldest(found, _newest_recorded(kb, command.removeprefix(RECORDS).split()))
+    return found
+
+
+def _newest_recorded(kb: Knowledge, recorded: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in recorded:
+        releases = kb.recorded.get(".".join(word.split(".")[:2]), {})
+        keep_oldest(found, {at_most(library): release for library, release in releases.items()})
     return found
 
 
