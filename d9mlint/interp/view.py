@@ -217,6 +217,10 @@ class RunView(Protocol):
     def now(self) -> int:
         """The time of the run: objects that are made later have a later birth."""
 
+    @property
+    def used(self) -> Sequence[v.Obj]:
+        """The objects of libraries that are being used, outermost first."""
+
     def exclusive(self, time: int) -> bool:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
 

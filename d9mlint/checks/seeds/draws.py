@@ -43,10 +43,11 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
+from d9mlint.interp.given_instead import others
 from d9mlint.interp.graphs import GENERATOR
 from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.processes import UNNAMED
-from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
+from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left, places_within
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import Table, marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.naming import described_only, names_only, traced_only
@@ -100,7 +101,6 @@ Kind = Literal[
     "",
     "weak",
     "use",
-    "mask",
     "data",
     "order",
     "head",
@@ -248,6 +248,12 @@ class Seeds(GraphVariables, Rule):
     """What trains itself, or is a loss whose gradients are computed."""
     trains_parts = remembered(bool)
     """Whether the last mode that the program has put a module into is that of training."""
+    masks = remembered_table(tuple[str, Site], First)
+    """The first draws of layers that draw unless their model is in evaluation mode, by where the layers were made."""
+    switched = noted(list[v.Value])
+    """Modules that the program has put into a mode."""
+    switches_more = remembered(bool)
+    """Whether what is not known may have been put into one."""
     trains_on = remembered(bool)
     """Whether the program trains for more rounds than a smoke test does."""
     unseeded = marks_path(Where)
@@ -556,8 +562,8 @@ class Seeds(GraphVariables, Rule):
             kind = "guess"
         elif self.run.state.aside:
             kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
-        if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
-            self.first[rng, "mask"] = self._here(event)
+        if kind == "weak" and _masks(entry):
+            self.masks.setdefault((rng, self.run.here(node)), lambda: self._here(event))
         if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
             self.first.setdefault((rng, "data"), lambda: self._here(event))
         used = entry.kind in _USED
@@ -885,10 +891,23 @@ class Seeds(GraphVariables, Rule):
     @on_method("eval", "train")
     def mode_set(self, call: CallEvent) -> None:
         """A module is put into a mode."""
+        self._note_switched(call.owner)
         if isinstance(call.owner, (v.Inst, v.Obj)) and not has_model(self.run, [call.owner]):
             return
         mode = call.args.get("mode", 0)
         self.trains_parts = call.api.endswith("train") and (mode is None or v.truth(mode) is True)
+
+    def _note_switched(self, owner: v.Value | None) -> None:
+        if isinstance(owner, v.Super):
+            owner = owner.receiver
+        meant = list(v.alternatives(owner)) if owner is not None else [v.UNKNOWN]
+        for one in meant:
+            if isinstance(one, (v.Inst, v.Obj)) and has_model(self.run, [one]):
+                self.switched.add(one)
+                for other in others(self.run, one):
+                    self.switched.add(other.value)
+            else:
+                self.switches_more = True
 
     @on_method("parameters", "named_parameters")
     def parameters_asked(self, call: CallEvent) -> None:
@@ -1123,6 +1142,15 @@ class Seeds(GraphVariables, Rule):
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
         return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
 
+    def _mask(self, rng: str) -> First | None:
+        """The first draw of a layer whose model nothing puts into evaluation mode."""
+        keys = [key for key in self.masks.known() if key[0] == rng]
+        if not keys or self.switches_more or where(self.run, MODE_SET) is not None:
+            return None
+        known = {site for one in self.switched for site in places_within(self.run, one)}
+        left = [self.masks[key] for key in keys if key[1] not in known]
+        return min(left, key=lambda one: one.place.order, default=None)
+
     def _initial_aside(self, rng: str, kind: Kind) -> First | None:
         """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
         return self._first(rng, kind, self._replaced(rng)) if (rng, kind) in self.first else None
@@ -1155,8 +1183,8 @@ class Seeds(GraphVariables, Rule):
             loads = where(self.run, LOADS) is not None
             found = strong or (None if imported else self._predicted(rng) if loads else weak) or aside
             found = found or (None if imported or loads else spare)
-        mask = self.first.get((rng, "mask"))
-        if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
+        mask = self._mask(rng) if found is None and not imported else None
+        if mask is not None:
             self.report(
                 generator.rule,
                 mask.place,
