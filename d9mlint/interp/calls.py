@@ -472,7 +472,10 @@ def call_function(
     lost = not ends and interp.state.lost and not (fn.is_generator or fn.is_async)
     interp.state.alive, interp.state.lost = True, False
     if fn.is_generator:
-        yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
+        yielded: v.Value = v.UNKNOWN
+        if frame.yielded:
+            yielded = v.Items("l", frame.yielded, True)
+            yielded.maker = func.key
         result: v.Value = interp.orders.carried(yielded, frame.yields)
     elif not results:
         result = v.UNKNOWN
