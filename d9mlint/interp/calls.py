@@ -1145,7 +1145,11 @@ def _call_external(
     source = next(filter(None, map(differing, args.values())), None) if api.startswith(_DERIVING) else None
     if source is not None and interp.kb.role(api, "tells-form") is not None:
         source = None
-    if source is not None or rng.entropy_result(kinds, unseeded and "draw" in kinds):
+    if (
+        source is not None
+        or rng.entropy_result(kinds, unseeded and "draw" in kinds)
+        or rng.gives_new_seed(interp, api)
+    ):
         result.data = entropy(interp, entries)
         derive(result, source)
     interp.listeners.tell(ResultEvent(event, result))
