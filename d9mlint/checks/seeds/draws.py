@@ -59,6 +59,7 @@ from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text, written
 from d9mlint.interp.unknown_models import MADE
 from d9mlint.interp.unread_orders import is_unread
+from d9mlint.interp.usage import has_been_switched
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params
 from d9mlint.ir.forms import only_form
@@ -143,8 +144,8 @@ class First(NamedTuple):
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
-    process, whether only some ranks have been seeded, the context that makes the graph the default one, and
-    whether an estimator builds it."""
+    process, whether only some ranks have been seeded, the context that makes the graph the default one,
+    whether an estimator builds it, and whether a call of a model makes the layer that draws."""
 
     place: Where
     text: str
@@ -158,6 +159,7 @@ class First(NamedTuple):
     some_ranks: bool = False
     graph: Site | None = None
     estimator: bool = False
+    each_call: bool = False
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -554,6 +556,10 @@ class Seeds(GraphVariables, Rule):
         if kind == "weak" and self.trains_parts and _masks(entry):
             # Also where the program does not train, as for Monte Carlo dropout.
             kind = ""
+        each_call = _masks(entry) and _is_made_in_call(self.run)
+        if kind == "weak" and each_call:
+            # The mode of the model does not reach it.
+            kind = ""
         if kind == "weak" and (_may_be_loaded(self.run, entry, node) or RESTORED in self.run.contexts):
             kind = "head"
         if (entry.kind == "shuffle" and entry.library == "torch") or level.parent:
@@ -629,6 +635,7 @@ class Seeds(GraphVariables, Rule):
             level.some_ranks,
             level.graph,
             level.estimator,
+            _masks(event.entry) and _is_made_in_call(self.run),
         )
 
     def _process(self) -> str:
@@ -1218,6 +1225,7 @@ class Seeds(GraphVariables, Rule):
             some_ranks,
             graph,
             estimator,
+            each_call,
         ) = found
         if own and place.site in asked:
             return False
@@ -1282,6 +1290,9 @@ class Seeds(GraphVariables, Rule):
                     f"(entry point {place.entry})"
                 )
             help = f"call `{seed}` {where_to_seed}"
+            if each_call and not training:
+                message += ": each call of the model makes the layer, so `eval()` does not reach it"
+                help = f"make the layer in `__init__`, or {help}"
             if own:
                 asked.add(place.site)
                 help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
@@ -1379,6 +1390,22 @@ def _may_vary(value: v.Value) -> bool:
 def _masks(entry: RngEntry) -> bool:
     """Whether a layer of PyTorch draws unless its model is in evaluation mode."""
     return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
+
+
+def _is_made_in_call(run: RunView) -> bool:
+    """Whether the layer that draws was made by the running call of a model, which does not keep it: it is in training mode,
+    whatever mode the model is in."""
+    layer = run.used[-1] if run.used else None
+    site = made_at(layer) if layer is not None else None
+    if layer is None or site is None or has_been_switched(layer):
+        return False
+    models = [
+        frame.func.receiver
+        for frame in run.stack()
+        if frame.func is not None and frame.func.fn.name != "__init__" and frame.env.birth < layer.birth
+    ]
+    held = [one for one in models if isinstance(one, v.Inst) and has_model(run, [one])]
+    return bool(held) and not any(site in places_within(run, one) for one in held)
 
 
 def _weights_among(value: v.Value | None) -> Iterator[v.Value]:
