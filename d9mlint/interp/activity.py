@@ -90,7 +90,7 @@ GRAPH_APPLIED = "graph-gradient:applied"
 LOADS = "loads-weights"
 INFERS = "infers"
 MODE_SET = "sets the mode of a model"
-"""Where a model is put into evaluation or training mode."""
+"""Where a trainer puts a model into evaluation mode."""
 _FITS_ALONE = "fits an estimator"
 """Stands for training, among the times, where no network is trained."""
 GIVES_STATE = "gives a model a state"
@@ -507,7 +507,6 @@ class Activity:
     def evaluates(self, call: CallEvent) -> None:
         """A model is put into evaluation mode."""
         note(self._interp, INFERS, call.node, call.api)
-        note(self._interp, MODE_SET, call.node, call.api)
 
     @on_method("train", "fit")
     @on_call_if(lambda activity, api: activity.kb.role(api, "trains-estimator") is not None)
@@ -521,11 +520,6 @@ class Activity:
         kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
         if kind.startswith("tf.") and kind.endswith(_ESTIMATORS):
             note(self._interp, ESTIMATOR_USED, call.node, call.api)
-
-    @on_method("train")
-    def mode(self, call: CallEvent) -> None:
-        """A model is put into a mode."""
-        note(self._interp, MODE_SET, call.node, call.api)
 
     @on_method("cuda")
     def cuda_method(self, call: CallEvent) -> None:

@@ -43,6 +43,16 @@ def has_texts(interp: Interp, cls: v.Cls) -> bool:
     )
 
 
+def is_stored(interp: Interp, name: str) -> bool:
+    """Whether a constructor of the program stores something in an attribute of this name."""
+    return any(
+        stored == name
+        for _, constructor in interp.methods_named("__init__")
+        if constructor.fn.params
+        for stored, _, _ in _stored(constructor.fn)
+    )
+
+
 def value_of(interp: Interp, node: m.Name) -> v.Value:
     """The value of a name, looked at without running anything: properties are unknown."""
     first, *rest = node.id.split(".")

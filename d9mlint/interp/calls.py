@@ -476,7 +476,10 @@ def call_function(
     lost = not ends and interp.state.lost and not (fn.is_generator or fn.is_async)
     interp.state.alive, interp.state.lost = True, False
     if fn.is_generator:
-        yielded: v.Value = v.Items("l", frame.yielded, True) if frame.yielded else v.UNKNOWN
+        yielded: v.Value = v.UNKNOWN
+        if frame.yielded:
+            yielded = v.Items("l", frame.yielded, True)
+            yielded.maker = func.key
         result: v.Value = interp.orders.carried(yielded, frame.yields)
     elif not results:
         result = v.UNKNOWN
@@ -1146,7 +1149,11 @@ def _call_external(
     source = next(filter(None, map(differing, args.values())), None) if api.startswith(_DERIVING) else None
     if source is not None and interp.kb.role(api, "tells-form") is not None:
         source = None
-    if source is not None or rng.entropy_result(kinds, unseeded and "draw" in kinds):
+    if (
+        source is not None
+        or rng.entropy_result(kinds, unseeded and "draw" in kinds)
+        or rng.gives_new_seed(interp, api)
+    ):
         result.data = entropy(interp, entries)
         derive(result, source)
     interp.listeners.tell(ResultEvent(event, result))

@@ -635,6 +635,8 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     if node.kind == "s" and interp.frame.dispatching:
         return v.UNKNOWN
     result = v.Items("l" if node.kind == "g" else node.kind, results, is_open)
+    if node.kind == "g" and isinstance(iterated, v.Items):
+        result.maker = iterated.maker
     if node.kind != "s" and is_open and known is None and alone and _takes_each(interp, node, iterated):
         each = tensors.each_of(iterated, results[0])
         result.elts = results = [each]

@@ -510,6 +510,11 @@ class Interp:
             self.state.rng[rng] = Rng(MAYBE)
 
     @property
+    def used(self) -> list[v.Obj]:
+        """The objects of libraries that are being used, outermost first."""
+        return self.partings.used
+
+    @property
     def now(self) -> int:
         """The time of the run: objects that are made later have a later birth."""
         return HEAP.clock

@@ -522,7 +522,7 @@ class _Copies:
         if isinstance(value, v.Items):
             new = self._known[value] = v.Items(value.kind, [], value._open)
             new._elts = [self.of(one) for one in value._elts]
-            new.order = value.order
+            new.order, new.maker = value.order, value.maker
         elif isinstance(value, v.Mapping):
             if value.items.owner is not value:
                 raise _Mismatch

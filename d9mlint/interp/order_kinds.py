@@ -277,6 +277,9 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
             if interp.kb.role(record.api, "keeps-keywords") is not None:
                 return kind_of(interp, record.args.kw[value.name], depth + 1)
         entry = interp.kb.order(f"?.{value.name}", True)
+        if record is v.UNKNOWN and attribute_kinds.is_stored(interp, value.name):
+            # It may be that of an object of the program.
+            return ""
         return _HASHED.get(entry.value, entry.value) if entry is not None else ""
     if isinstance(value, v.Ext):
         return TEXT if value.name == "sys.argv" else ""

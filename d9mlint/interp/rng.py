@@ -429,6 +429,16 @@ def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:
         interp.set_mode(effect.name, value, node)
 
 
+def gives_new_seed(interp: Interp, api: str) -> bool:
+    """Whether a call gives the number from which a generator was started that nothing has seeded. The worker of a loader
+    gets its own from the process of the program."""
+    role = interp.kb.role(api, "gives-seed")
+    if role is None or interp.entry is None or interp.in_worker or interp.starting_worker:
+        return False
+    levels = [interp.state.level(rng) for rng in role.more]
+    return all(one.level == UNSEEDED and not one.parent for one in levels)
+
+
 def entropy_result(entry_kinds: set[str], unseeded: bool) -> bool:
     """Whether a call's result differs from run to run."""
     return "entropy" in entry_kinds or unseeded

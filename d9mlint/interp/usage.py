@@ -157,8 +157,17 @@ def _starts_evaluated(interp: Interp, obj: v.Obj) -> bool:
     return interp.kb.role(obj.api, "starts-evaluated") is not None
 
 
+def has_been_switched(obj: v.Obj) -> bool:
+    """Whether a module may have been put into a mode since it was made."""
+    return _TRAINING in obj.attrs or MODE in obj.attrs
+
+
 def _is_evaluated(interp: Interp, obj: v.Obj) -> bool:
     """Whether a module has been put into the mode of evaluation."""
+    by_hand = obj.attrs.get(MODE)
+    if by_hand is not None and v.truth(by_hand) is not True:
+        # As in `layer.training = self.training`.
+        return True
     mode = obj.attrs.get(_TRAINING)
     return _starts_evaluated(interp, obj) if mode is None else v.truth(mode) is False
 

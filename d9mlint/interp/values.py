@@ -405,10 +405,10 @@ class Super:
 class Items(Tracked):
     """A tuple, list or set whose elements are known (``elts``); ``open`` when more may have been added.
 
-    ``elts`` is replaced, never changed in place.
+    ``elts`` is replaced, never changed in place. ``maker`` is the generator function that yields them, by file and place.
     """
 
-    __slots__ = ("_elts", "_open", "kind", "order")
+    __slots__ = ("_elts", "_open", "kind", "maker", "order")
 
     def __init__(self, kind: str, elts: list[Value], open: bool = False) -> None:
         HEAP.clock += 1
@@ -417,6 +417,7 @@ class Items(Tracked):
         self._elts = elts
         self._open = open
         self.order: Order | None = None
+        self.maker: tuple[str, int] | None = None
 
     @property
     def elts(self) -> list[Value]:

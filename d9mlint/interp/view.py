@@ -229,6 +229,10 @@ class RunView(Protocol):
     def trains_with(self, time: int) -> bool:
         """Whether the program may train on a path on which it did something at a time."""
 
+    @property
+    def used(self) -> Sequence[v.Obj]:
+        """The objects of libraries that are being used, outermost first."""
+
     def exclusive(self, time: int) -> bool:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
 

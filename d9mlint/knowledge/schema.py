@@ -107,6 +107,7 @@ Role = Literal[
     "goes-first",
     "gives-duplicates",
     "gives-generator",
+    "gives-seed",
     "gives-loaded",
     "gives-number",
     "gives-positions",

@@ -34,7 +34,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import fits_alone, may_be_given_cuda, may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
-from d9mlint.interp.context import NO_GRADIENT
+from d9mlint.interp.context import NO_GRADIENT, THREAD
 from d9mlint.interp.events import (
     AnyDrawEvent,
     CallEvent,
@@ -62,6 +62,8 @@ from d9mlint.ir.traversal import children, nodes
 from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from d9mlint.interp.view import RunView
 
 STATES = {
@@ -164,6 +166,18 @@ def _is_statement_of(run: RunView, loop: Loop, node: Any) -> bool:
     )
 
 
+def _wrapped(value: v.Value, depth: int = 0) -> Iterator[v.Value]:
+    """A value, and what the calls that gave it were given, as by ``enumerate`` and progress bars."""
+    for one in v.alternatives(value):
+        yield one
+        if isinstance(one, v.Obj) and depth < _DEEPEST:
+            for given in one.args.pos:
+                yield from _wrapped(given, depth + 1)
+
+
+_DEEPEST = 3
+
+
 def is_scheduler(api: str) -> bool:
     """Whether a call makes a scheduler of PyTorch, or is one of its methods."""
     return api.startswith("torch.optim.lr_scheduler.")
@@ -205,6 +219,11 @@ class Checkpoints(Rule):
     """RNGs that a loop seeds in each round before it draws from them, and the loops."""
     innermost = remembered_table(Site, str)
     """The innermost loop in which something is saved."""
+    drawn_by = remembered_table(tuple[str, tuple[str, int]], bool)
+    """RNGs, and the generator functions that draw from them, by file and place."""
+    taken_in = remembered_table(tuple[tuple[str, int], str], bool)
+    """Generator functions, and the loops in which the program takes what they yield; empty for a thread, which does beside
+    all loops."""
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
     passed_over = remembered(set[tuple[Passed, str]])
@@ -303,6 +322,27 @@ class Checkpoints(Rule):
             self.uses[rng] = True
             for loop in self.run.loops:
                 self.drawn_in[rng, loop.key] = True
+            for frame in self.run.stack():
+                if frame.func is not None and frame.func.fn.is_generator:
+                    self.drawn_by[rng, frame.func.key] = True
+
+    @on_call("builtins.next")
+    def taken(self, call: CallEvent) -> None:
+        """The next value of an iterator is taken."""
+        for one in call.args.pos[:1]:
+            self._taken(one)
+
+    @on_method("__next__", "send")
+    def taken_by_hand(self, call: CallEvent) -> None:
+        """The next value of an iterator is taken, by the method that does it."""
+        self._taken(call.owner or v.UNKNOWN)
+
+    def _taken(self, iterator: v.Value) -> None:
+        """What a generator yields is taken here."""
+        for one in _wrapped(iterator):
+            if isinstance(one, v.Items) and one.maker is not None:
+                for key in [""] if THREAD in self.run.contexts else [loop.key for loop in self.run.loops]:
+                    self.taken_in[one.maker, key] = True
 
     @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or _is_scaler(api))
     def call(self, call: CallEvent) -> None:
@@ -473,6 +513,8 @@ class Checkpoints(Rule):
         loop, begins = event
         if not begins and loop.key in self.trains_in and self.run.entry is not None:
             self._stopped_by(loop)
+        if begins and loop.over is not None and self.run.entry is not None:
+            self._taken(loop.over)
         start = start_of(self.run, loop) if begins else None
         loaded = bool(self.loaded or self.models_loaded.known())
         if begins and start is None and loaded:
@@ -775,6 +817,12 @@ class Checkpoints(Rule):
         in_training = {
             rng for rng, loop in self.drawn_in.known() if loop in self.trains_in or loop in going_on
         }
+        fed = {
+            maker
+            for maker, loop in self.taken_in.known()
+            if not loop or loop in self.trains_in or loop in going_on
+        }
+        in_training |= {rng for rng, maker in self.drawn_by.known() if maker in fed}
         if not open_world and (going_on or self.trains_in.known()):
             # What is drawn before the loop that trains is drawn again by a resumed run.
             uses -= set(NAMES) - in_training

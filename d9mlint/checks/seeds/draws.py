@@ -43,10 +43,11 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
+from d9mlint.interp.given_instead import others
 from d9mlint.interp.graphs import GENERATOR
 from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.processes import UNNAMED
-from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left
+from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left, places_within
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import (
     Table,
@@ -66,6 +67,7 @@ from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import node_text, written
 from d9mlint.interp.unknown_models import MADE
 from d9mlint.interp.unread_orders import is_unread
+from d9mlint.interp.usage import has_been_switched
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params
 from d9mlint.ir.forms import only_form
@@ -108,7 +110,6 @@ Kind = Literal[
     "",
     "weak",
     "use",
-    "mask",
     "data",
     "order",
     "head",
@@ -151,8 +152,8 @@ class First(NamedTuple):
     generator that counts, whether only another graph of TensorFlow is seeded, the argument of the call with which it
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
-    process, whether only some ranks have been seeded, the context that makes the graph the default one, and
-    whether an estimator builds it."""
+    process, whether only some ranks have been seeded, the context that makes the graph the default one,
+    whether an estimator builds it, and whether a call of a model makes the layer that draws."""
 
     place: Where
     text: str
@@ -166,6 +167,7 @@ class First(NamedTuple):
     some_ranks: bool = False
     graph: Site | None = None
     estimator: bool = False
+    each_call: bool = False
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -260,6 +262,12 @@ class Seeds(GraphVariables, Rule):
     """What trains itself, or is a loss whose gradients are computed."""
     trains_parts = remembered(bool)
     """Whether the last mode that the program has put a module into is that of training."""
+    masks = remembered_table(tuple[str, Site], First)
+    """The first draws of layers that draw unless their model is in evaluation mode, by where the layers were made."""
+    switched = noted(list[v.Value])
+    """Modules that the program has put into a mode."""
+    switches_more = remembered(bool)
+    """Whether what is not known may have been put into one."""
     trains_on = remembered(bool)
     """Whether the program trains for more rounds than a smoke test does."""
     unseeded = marks_path(Where)
@@ -560,6 +568,10 @@ class Seeds(GraphVariables, Rule):
         if kind == "weak" and self.trains_parts and _masks(entry):
             # Also where the program does not train, as for Monte Carlo dropout.
             kind = ""
+        each_call = _masks(entry) and _is_made_in_call(self.run)
+        if kind == "weak" and each_call:
+            # The mode of the model does not reach it.
+            kind = ""
         if kind == "weak" and (_may_be_loaded(self.run, entry, node) or RESTORED in self.run.contexts):
             kind = "head"
         if (entry.kind == "shuffle" and entry.library == "torch") or level.parent:
@@ -568,8 +580,8 @@ class Seeds(GraphVariables, Rule):
             kind = "guess"
         elif self.run.state.aside:
             kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
-        if kind == "weak" and _masks(entry) and (rng, "mask") not in self.first:
-            self.first[rng, "mask"] = self._here(event)
+        if kind == "weak" and _masks(entry):
+            self.masks.setdefault((rng, self.run.here(node)), lambda: self._here(event))
         if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
             self.first.setdefault((rng, "data"), lambda: self._here(event))
         if self.run.state.aside:
@@ -637,6 +649,7 @@ class Seeds(GraphVariables, Rule):
             level.some_ranks,
             level.graph,
             level.estimator,
+            _masks(event.entry) and _is_made_in_call(self.run),
         )
 
     def _process(self) -> str:
@@ -899,10 +912,23 @@ class Seeds(GraphVariables, Rule):
     @on_method("eval", "train")
     def mode_set(self, call: CallEvent) -> None:
         """A module is put into a mode."""
+        self._note_switched(call.owner)
         if isinstance(call.owner, (v.Inst, v.Obj)) and not has_model(self.run, [call.owner]):
             return
         mode = call.args.get("mode", 0)
         self.trains_parts = call.api.endswith("train") and (mode is None or v.truth(mode) is True)
+
+    def _note_switched(self, owner: v.Value | None) -> None:
+        if isinstance(owner, v.Super):
+            owner = owner.receiver
+        meant = list(v.alternatives(owner)) if owner is not None else [v.UNKNOWN]
+        for one in meant:
+            if isinstance(one, (v.Inst, v.Obj)) and has_model(self.run, [one]):
+                self.switched.add(one)
+                for other in others(self.run, one):
+                    self.switched.add(other.value)
+            else:
+                self.switches_more = True
 
     @on_method("parameters", "named_parameters")
     def parameters_asked(self, call: CallEvent) -> None:
@@ -1139,6 +1165,15 @@ class Seeds(GraphVariables, Rule):
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
         return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
 
+    def _mask(self, rng: str) -> First | None:
+        """The first draw of a layer whose model nothing puts into evaluation mode."""
+        keys = [key for key in self.masks.known() if key[0] == rng]
+        if not keys or self.switches_more or where(self.run, MODE_SET) is not None:
+            return None
+        known = {site for one in self.switched for site in places_within(self.run, one)}
+        left = [self.masks[key] for key in keys if key[1] not in known]
+        return min(left, key=lambda one: one.place.order, default=None)
+
     def _initial_aside(self, rng: str, kind: Kind) -> First | None:
         """The first draw of initial weights behind an option, unless others are loaded over its outcome."""
         first, lost = self.first.get((rng, kind)), set[Site]()
@@ -1184,8 +1219,8 @@ class Seeds(GraphVariables, Rule):
                 times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
                 trained = [one for one, time in times if time is not None and self.run.trains_with(time)]
                 found = min(trained, key=lambda one: one.place.order, default=None)
-        mask = self.first.get((rng, "mask"))
-        if found is None and mask is not None and not imported and where(self.run, MODE_SET) is None:
+        mask = self._mask(rng) if found is None and not imported else None
+        if mask is not None:
             self.report(
                 generator.rule,
                 mask.place,
@@ -1219,6 +1254,7 @@ class Seeds(GraphVariables, Rule):
             some_ranks,
             graph,
             estimator,
+            each_call,
         ) = found
         if own and place.site in asked:
             return False
@@ -1283,6 +1319,9 @@ class Seeds(GraphVariables, Rule):
                     f"(entry point {place.entry})"
                 )
             help = f"call `{seed}` {where_to_seed}"
+            if each_call and not training:
+                message += ": each call of the model makes the layer, so `eval()` does not reach it"
+                help = f"make the layer in `__init__`, or {help}"
             if own:
                 asked.add(place.site)
                 help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
@@ -1380,6 +1419,22 @@ def _may_vary(value: v.Value) -> bool:
 def _masks(entry: RngEntry) -> bool:
     """Whether a layer of PyTorch draws unless its model is in evaluation mode."""
     return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
+
+
+def _is_made_in_call(run: RunView) -> bool:
+    """Whether the layer that draws was made by the running call of a model, which does not keep it: it is in training mode,
+    whatever mode the model is in."""
+    layer = run.used[-1] if run.used else None
+    site = made_at(layer) if layer is not None else None
+    if layer is None or site is None or has_been_switched(layer):
+        return False
+    models = [
+        frame.func.receiver
+        for frame in run.stack()
+        if frame.func is not None and frame.func.fn.name != "__init__" and frame.env.birth < layer.birth
+    ]
+    held = [one for one in models if isinstance(one, v.Inst) and has_model(run, [one])]
+    return bool(held) and not any(site in places_within(run, one) for one in held)
 
 
 def _weights_among(value: v.Value | None) -> Iterator[v.Value]:

@@ -263,7 +263,9 @@ def _iter(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if len(args.pos) == 1 else None
     if not isinstance(first, v.Items) or not first.elts or first.order is not None:
         return None
-    return v.Items("l", list(first.elts), True)
+    made = v.Items("l", list(first.elts), True)
+    made.maker = first.maker
+    return made
 
 
 def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

@@ -217,6 +217,14 @@ def places_left(run: RunView, model: v.Value, graphs: bool = False) -> set[Site]
     return left if any_made else None
 
 
+def places_within(run: RunView, module: v.Value) -> set[Site]:
+    """Where a module and all that it has registered, or wraps, were made."""
+    seen: dict[v.Value, None] = {}
+    _reach(run, module, seen, True)
+    sites = (made_at(one) for one in seen if isinstance(one, v.Obj))
+    return {site for site in sites if site is not None}
+
+
 def _reach(interp: RunView, value: v.Value, seen: dict[v.Value, None], graphs: bool) -> None:
     """A module, and all modules and parameters that it has registered."""
     while isinstance(value, v.Member):
