@@ -716,14 +716,14 @@ UNKNOWN_KEY = "unknown key"
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    or datasets, where all that was put under unknown keys are."""
+    or objects of classes, where all that was put under unknown keys are."""
     if not value.open:
         return v.UNKNOWN
     held = [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
     # What is looked up in is not empty.
     held = [x for x in held if not isinstance(x, v.Mapping) or x.items or x.open] or held
     known = all(
-        shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) or _has_numbers(interp, x) or _are_datasets(x)
+        shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) or _has_numbers(interp, x) or _are_objects(x)
         for x in held
     )
     return v.join(held) if held and known else v.UNKNOWN
@@ -747,12 +747,14 @@ def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
 _MOST_NESTED = 2
 
 
-def _are_datasets(value: v.Value) -> bool:
-    """Whether a value is an object of a class of the program that gives items, or a list of such."""
+def _are_objects(value: v.Value) -> bool:
+    """Whether a value is an object of a class, of the program or of a library, or a list of such."""
     if isinstance(value, (v.Items, v.AnyOf)):
         held = value.elts if isinstance(value, v.Items) else value.values
-        return bool(held) and all(map(_are_datasets, held))
-    return isinstance(value, v.Inst) and value.cls.find("__getitem__") is not None
+        return bool(held) and all(map(_are_objects, held))
+    return isinstance(value, v.Inst) or (
+        isinstance(value, v.Obj) and value.type == value.api != "" and value.order is None
+    )
 
 
 def _is_arbitrary(value: v.Value) -> bool:

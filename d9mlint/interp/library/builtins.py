@@ -638,8 +638,10 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
             return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
         return default
     if isinstance(owner, v.Mapping):
-        # A table of functions or classes looked up by an unknown name.
-        return v.candidates([*callables, *([v.UNKNOWN] if owner.open else [])]) if callables else v.UNKNOWN
+        # A table of functions or classes looked up by an unknown name, or of objects.
+        if not callables:
+            return at_unknown_key(interp, owner)
+        return v.candidates([*callables, *([v.UNKNOWN] if owner.open else [])])
     if isinstance(owner, v.Obj) and is_registry(owner) and name == "get":
         return registered(owner, key if key is not None else v.UNKNOWN)
     return None
