@@ -382,7 +382,10 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         found = [x for x in held if _defines(owner, x.mod)] or held
         if not 0 < len(found) <= _MAX_NAMED:
             return v.UNKNOWN
-        only = not any(_may_be_named(one, found) for key, one in named if not key.startswith("__"))
+        # A function may do anything, and whether it is the one that runs is not known.
+        only = all(isinstance(one, v.Cls) for one in found) and not any(
+            _may_be_named(one, found) for key, one in named if not key.startswith("__")
+        )
         return v.candidates(found) if only else v.AnyOf((*found, v.UNKNOWN))
     if isinstance(owner, v.Ext):
         # Where there is no such name, the default is given, as None is, or an error is raised.
