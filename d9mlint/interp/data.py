@@ -409,21 +409,25 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             given = interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
             if isinstance(given, v.Items) or (isinstance(given, v.Obj) and given.api in PASS_THROUGH):
                 return element(interp, given)
-            return v.UNKNOWN
+            following = given.cls.find("__next__") if isinstance(given, v.Inst) else None
+            return v.UNKNOWN if following is None else _given_by(interp, given, following)
         container = container_of(value)
-        return v.UNKNOWN if container is None else element(interp, container)
+        if container is not None:
+            return element(interp, container)
+        # Without `__iter__`, its items are those of the numbers from 0 on.
+        found = value.cls.find("__getitem__")
+        return v.UNKNOWN if found is None else _given_by(interp, value, found, v.Obj(shapes.NUMBER))
     if isinstance(value, v.Obj):
         if value.api in PASS_THROUGH:
             inner = inside(value)
             one = element(interp, inner) if inner is not None else v.UNKNOWN
-            return v.Items("t", [v.UNKNOWN, one]) if value.api == "builtins.enumerate" else one
+            return v.Items("t", [v.Obj(shapes.NUMBER), one]) if value.api == "builtins.enumerate" else one
         if value.api == "builtins.zip":
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))
-        if value.api in RANGES and len(value.args.pos) > 1:
-            number = counted(value.args.pos[0])
-            if number is not None:
-                return number
+        if value.api in RANGES:
+            number = counted(value.args.pos[0]) if len(value.args.pos) > 1 else None
+            return number or v.Obj(shapes.NUMBER)
         if parts(value):
             return any_part(value)
         if value.type == LOADER:
@@ -442,6 +446,13 @@ def element(interp: Interp, value: v.Value) -> v.Value:
     if isinstance(value, v.AnyOf):
         return v.join([element(interp, one) for one in value.values])
     return v.UNKNOWN
+
+
+def _given_by(interp: Interp, value: v.Value, method: v.Value, *given: v.Value) -> v.Value:
+    """What a method of an object gives that is iterated."""
+    if not isinstance(value, v.Inst):
+        return v.UNKNOWN
+    return interp.call(bind_method(interp, method, value, value.cls, None), v.Args(list(given)), None)
 
 
 def class_of_batch(interp: RunView, batch: v.Obj) -> str:
@@ -752,9 +763,9 @@ def _are_objects(value: v.Value) -> bool:
     if isinstance(value, (v.Items, v.AnyOf)):
         held = value.elts if isinstance(value, v.Items) else value.values
         return bool(held) and all(map(_are_objects, held))
-    return isinstance(value, v.Inst) or (
-        isinstance(value, v.Obj) and value.type == value.api != "" and value.order is None
-    )
+    if isinstance(value, v.Obj):
+        return value.type == value.api and value.api.rpartition(".")[2][:1].isupper()
+    return isinstance(value, v.Inst)
 
 
 def _is_arbitrary(value: v.Value) -> bool:
