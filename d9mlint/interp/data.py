@@ -409,21 +409,25 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             given = interp.call(bind_method(interp, found, value, value.cls, None), v.NO_ARGS, None)
             if isinstance(given, v.Items) or (isinstance(given, v.Obj) and given.api in PASS_THROUGH):
                 return element(interp, given)
-            return v.UNKNOWN
+            following = given.cls.find("__next__") if isinstance(given, v.Inst) else None
+            return v.UNKNOWN if following is None else _given_by(interp, given, following)
         container = container_of(value)
-        return v.UNKNOWN if container is None else element(interp, container)
+        if container is not None:
+            return element(interp, container)
+        # Without `__iter__`, its items are those of the numbers from 0 on.
+        found = value.cls.find("__getitem__")
+        return v.UNKNOWN if found is None else _given_by(interp, value, found, v.Obj(shapes.NUMBER))
     if isinstance(value, v.Obj):
         if value.api in PASS_THROUGH:
             inner = inside(value)
             one = element(interp, inner) if inner is not None else v.UNKNOWN
-            return v.Items("t", [v.UNKNOWN, one]) if value.api == "builtins.enumerate" else one
+            return v.Items("t", [v.Obj(shapes.NUMBER), one]) if value.api == "builtins.enumerate" else one
         if value.api == "builtins.zip":
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))
-        if value.api in RANGES and len(value.args.pos) > 1:
-            number = counted(value.args.pos[0])
-            if number is not None:
-                return number
+        if value.api in RANGES:
+            number = counted(value.args.pos[0]) if len(value.args.pos) > 1 else None
+            return number or v.Obj(shapes.NUMBER)
         if parts(value):
             return any_part(value)
         if value.type == LOADER:
@@ -442,6 +446,13 @@ def element(interp: Interp, value: v.Value) -> v.Value:
     if isinstance(value, v.AnyOf):
         return v.join([element(interp, one) for one in value.values])
     return v.UNKNOWN
+
+
+def _given_by(interp: Interp, value: v.Value, method: v.Value, *given: v.Value) -> v.Value:
+    """What a method of an object gives that is iterated."""
+    if not isinstance(value, v.Inst):
+        return v.UNKNOWN
+    return interp.call(bind_method(interp, method, value, value.cls, None), v.Args(list(given)), None)
 
 
 def class_of_batch(interp: RunView, batch: v.Obj) -> str:
@@ -716,14 +727,14 @@ UNKNOWN_KEY = "unknown key"
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    or datasets, where all that was put under unknown keys are."""
+    or objects of classes, where all that was put under unknown keys are."""
     if not value.open:
         return v.UNKNOWN
     held = [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
     # What is looked up in is not empty.
     held = [x for x in held if not isinstance(x, v.Mapping) or x.items or x.open] or held
     known = all(
-        shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) or _has_numbers(interp, x) or _are_datasets(x)
+        shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) or _has_numbers(interp, x) or _are_objects(x)
         for x in held
     )
     return v.join(held) if held and known else v.UNKNOWN
@@ -747,12 +758,14 @@ def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
 _MOST_NESTED = 2
 
 
-def _are_datasets(value: v.Value) -> bool:
-    """Whether a value is an object of a class of the program that gives items, or a list of such."""
+def _are_objects(value: v.Value) -> bool:
+    """Whether a value is an object of a class, of the program or of a library, or a list of such."""
     if isinstance(value, (v.Items, v.AnyOf)):
         held = value.elts if isinstance(value, v.Items) else value.values
-        return bool(held) and all(map(_are_datasets, held))
-    return isinstance(value, v.Inst) and value.cls.find("__getitem__") is not None
+        return bool(held) and all(map(_are_objects, held))
+    if isinstance(value, v.Obj):
+        return value.type == value.api and value.api.rpartition(".")[2][:1].isupper()
+    return isinstance(value, v.Inst)
 
 
 def _is_arbitrary(value: v.Value) -> bool:

@@ -1,5 +1,6 @@
 """Statements that raise for certain: they are a name that nothing defines or the call of one, import one, or call a function
-that comes to one on all of its paths, that only raises or that needs an argument which is not given.
+that comes to one on all of its paths, that only raises or that needs an argument which is not given, or unpack what a
+function gives into another number of variables.
 
 A name that is only handed on, as ``DataLoader(dataset)``, is not followed so far: of a program that somebody shows in part,
 the rest counts.
@@ -11,6 +12,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
+from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import bound_names
 
@@ -80,7 +82,46 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
             interp.gap("failing-call", f"`{name}()` is called without an argument that it needs", node)
             return True
         return _is_plain(found) and _only_raises(found)
+    elif isinstance(found, v.Inst) and isinstance(node, m.Call):
+        method = _method(interp, called)
+        if method is not None and _lacks_argument(method, node, bound=1):
+            interp.gap("failing-call", f"`{called.id}()` is called without an argument that it needs", node)
+            return True
     return False
+
+
+def _method(interp: Interp, called: m.Name) -> v.Func | None:
+    """The method of an object of the project that a call runs, where nothing but its class says which."""
+    owner, _, name = called.id.rpartition(".")
+    value = value_of(interp, m.Name(owner or called.id, called.start, called.end))
+    if not isinstance(value, v.Inst) or name in value.attrs:
+        return None
+    if not owner:
+        # PyTorch hands on what a module is called with.
+        name = "__call__" if value.cls.find("__call__") is not None else "forward"
+    func = value.cls.find(name)
+    if not isinstance(func, v.Func) or func.decorated or func.fn.decorators or func.cls is None:
+        return None
+    return func if func.fn.params and func.fn.params[0].kind in ("p", "a") else None
+
+
+def unpacks_other_number(interp: Interp, stmt: m.Assign, value: v.Value) -> bool:
+    """Whether a function of the project gives a tuple of another length than the variables that it is unpacked into."""
+    call = stmt.value
+    if not isinstance(call, m.Call) or not isinstance(value, v.Items) or value.kind != "t" or value.open:
+        return False
+    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
+        return False
+    if not isinstance(call.func, m.Name) or not isinstance(interp.lookup(call.func.id), v.Func):
+        return False
+    targets = [one for one in stmt.targets if isinstance(one, m.Seq)]
+    wrong = any(
+        len(one.elts) != len(value.elts) and not any(isinstance(part, m.Star) for part in one.elts)
+        for one in targets
+    )
+    if wrong:
+        interp.gap("failing-call", f"`{call.func.id}()` gives {len(value.elts)} values", call)
+    return wrong
 
 
 def asked_first(test: m.Expr) -> m.Expr:
@@ -154,10 +195,11 @@ def _only_raises(func: v.Func) -> bool:
     return all(isinstance(one, (m.ExprStmt, m.Assign)) for one in body[:-1])
 
 
-def _lacks_argument(func: v.Func, node: m.Call) -> bool:
-    """Whether a function is called without a positional argument that has no default."""
+def _lacks_argument(func: v.Func, node: m.Call, bound: int = 0) -> bool:
+    """Whether a function is called without a positional argument that has no default; the first ones may be bound."""
     if any(isinstance(one, m.Star) for one in node.args) or any(not one.name for one in node.keywords):
         return False
     given = {one.name for one in node.keywords}
     placed = [param for param in func.fn.params if param.kind in ("p", "a")]
-    return any(param.default is None and param.name not in given for param in placed[len(node.args) :])
+    missing = placed[bound + len(node.args) :]
+    return any(param.default is None and param.name not in given for param in missing)

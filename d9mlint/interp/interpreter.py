@@ -45,7 +45,7 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
-from d9mlint.interp.failing import asked_first, defines_no, has_raised, must_raise
+from d9mlint.interp.failing import asked_first, defines_no, has_raised, must_raise, unpacks_other_number
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.given_instead import Instead, unless_option
 from d9mlint.interp.heap import (
@@ -1949,7 +1949,7 @@ def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value)
-    if has_raised(interp):
+    if has_raised(interp) or unpacks_other_number(interp, stmt, value):
         _fail(interp)
         return
     if interp.orders.loops:

@@ -50,7 +50,7 @@ def only_form(node: Any) -> bool:
     if isinstance(node, m.Name):
         return any(part in FORM for part in node.id.split(".")[1:])
     if isinstance(node, m.Attr):
-        return node.name.partition(".")[0] in FORM
+        return any(part in FORM for part in node.name.split("."))
     return isinstance(node, m.Call) and (called_name(node) in _OF_FORM or only_form(node.func))
 
 

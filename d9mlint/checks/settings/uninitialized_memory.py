@@ -507,7 +507,7 @@ def _one_index(interp: RunView, index: v.Value, node: Any) -> tuple[int, int | s
             found = (dimension, slice(*bounds))
         elif isinstance(value, v.Lit) and isinstance(value.value, int) and not isinstance(value.value, bool):
             found = (dimension, value.value)
-        elif isinstance(part, m.Name) and value is v.UNKNOWN:
+        elif isinstance(part, m.Name) and (value is v.UNKNOWN or shapes.is_whole_number(value)):
             found = (dimension, None)
         else:
             return None

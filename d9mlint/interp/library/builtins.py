@@ -352,6 +352,17 @@ def _defines(owner: v.Mod, mod: v.Mod) -> bool:
     return mod.file is not None and mod.file.path.startswith(owner.file.directory + "/")
 
 
+def _may_be_named(value: v.Value, found: list[v.Cls | v.Func]) -> bool:
+    """Whether a name given from outside may stand for this, which a module has beside its classes and functions: something
+    unknown, or a class that it imports from a library and derives none from."""
+    if not isinstance(value, v.Ext):
+        return value is v.UNKNOWN
+    if not value.name.rpartition(".")[2][:1].isupper():
+        # A library's module, or a function.
+        return False
+    return not any(isinstance(one, v.Cls) and value.name in one.external_bases() for one in found)
+
+
 def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if len(args.pos) < 2:
         return v.UNKNOWN
@@ -371,7 +382,13 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         named = owner.env.all().items()
         held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
         found = [x for x in held if _defines(owner, x.mod)] or held
-        return v.AnyOf((*found, v.UNKNOWN)) if 0 < len(found) <= _MAX_NAMED else v.UNKNOWN
+        if not 0 < len(found) <= _MAX_NAMED:
+            return v.UNKNOWN
+        # A function may do anything, and whether it is the one that runs is not known.
+        only = all(isinstance(one, v.Cls) for one in found) and not any(
+            _may_be_named(one, found) for key, one in named if not key.startswith("__")
+        )
+        return v.candidates(found) if only else v.AnyOf((*found, v.UNKNOWN))
     if isinstance(owner, v.Ext):
         # Where there is no such name, the default is given, as None is, or an error is raised.
         return member_by_name(interp, owner, v.UNKNOWN)
@@ -679,8 +696,10 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
             return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
         return default
     if isinstance(owner, v.Mapping):
-        # A table of functions or classes looked up by an unknown name.
-        return v.candidates([*callables, *([v.UNKNOWN] if owner.open else [])]) if callables else v.UNKNOWN
+        # A table of functions or classes looked up by an unknown name, or of objects.
+        if not callables:
+            return at_unknown_key(interp, owner)
+        return v.candidates([*callables, *([v.UNKNOWN] if owner.open else [])])
     if isinstance(owner, v.Obj) and is_registry(owner) and name == "get":
         return registered(owner, key if key is not None else v.UNKNOWN)
     return None

@@ -8,7 +8,7 @@ these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
@@ -54,11 +54,27 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     return loader
 
 
+class _Consumed(NamedTuple):
+    """``Obj.data`` of a loader that has been iterated: in which loops, by their keys, and in how many places."""
+
+    loops: frozenset[str]
+    times: int
+
+
+_MOST_TIMES = 3
+"""The draws of a loader are followed where it is iterated in so many places."""
+
+
 def consume(interp: Interp, loader: v.Obj) -> None:
-    """A loader is iterated for the first time: its sampler and dataset run now."""
-    if loader.data == "consumed":
-        return
-    loader.data = "consumed"
+    """A loader is iterated: its sampler and dataset run now, and again in a loop in which they have not yet run. A look at
+    a batch before a loop does not stand for what each of the loop's rounds draws."""
+    loops, times = frozenset(loop.key for loop in interp.loops), 0
+    if isinstance(loader.data, _Consumed):
+        before, times = loader.data
+        if loops <= before or times == _MOST_TIMES:
+            return
+        loops |= before
+    loader.data = _Consumed(loops, times + 1)
     interp.partings.used.append(loader)
     _iterate(interp, loader)
     interp.partings.used.pop()
