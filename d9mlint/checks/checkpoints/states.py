@@ -721,7 +721,9 @@ class Checkpoints(Rule):
         """The loops that go on from a number that is saved as data, and draw random numbers or update the state of an
         optimizer of JAX."""
         drawn = {loop for _, loop in [*self.drawn_in.known(), *self.stepped_by_jax.known()]}
-        return frozenset(loop for loop in self._counting_on(made) if loop in drawn)
+        # The number alone stands beside what is saved in another file.
+        more = tuple(one for one in made if isinstance(one, v.Mapping) and len(dict.keys(one.items)) > 1)
+        return frozenset(loop for loop in self._counting_on(more) if loop in drawn)
 
     def _counting_on(self, made: tuple[v.Value, ...]) -> list[str]:
         """The loops that go on from a number that is saved."""
