@@ -69,7 +69,12 @@ HAZARDS = {
 
 if __name__ == "__main__":
     print(evaluate.load("rouge").compute(predictions=["a"], references=["b"]))
-"""
+""",
+    "datasets.rouge": """import datasets
+
+if __name__ == "__main__":
+    print(datasets.load_metric("rouge").compute(predictions=["a"], references=["b"]))
+""",
 }
 """Hazards that depend on how the receiver of a method was made."""
 
