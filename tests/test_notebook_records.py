@@ -32,7 +32,7 @@ def assumed(directory: Path, python: str, printed: list[str], requirements: str 
     [
         ("3.6.4", [], "2.6"),
         ("3.7.12", ["Using a GPU.\n"], "2.11"),
-        ("3.7.12", ["Using TensorFlow backend.\n"], "1.15"),
+        ("3.7.12", ["Using TensorFlow backend.\n"], "2.2"),
         ("2.7.18", [], "2.1"),
     ],
 )
