@@ -141,10 +141,18 @@ _OF_LOADERS = frozenset({"torch"})
 def begins_alike(interp: Interp, rng: str, loops: Sequence[Loop], since: int) -> bool:
     """Whether an RNG is in the state that a seed gave it in this very round of running loops, after some time: whatever was
     drawn before, what is drawn now is the same. It counts as drawn from after that."""
+    seeded = interp.state.modes.get(f"{NOT_DRAWN_SINCE}{rng}")
+    _drawn_from(interp, rng)
+    return bool(seeded and seeded.value and seeded.value[0] == _round(loops) and seeded.value[1] > since)
+
+
+def _drawn_from(interp: Interp, rng: str) -> None:
+    """An RNG is no longer in the state that a seed gave it. Where none did, nothing changes: what an import draws does not
+    keep other runs from taking it over."""
     name = f"{NOT_DRAWN_SINCE}{rng}"
     seeded = interp.state.modes.get(name)
-    interp.state.modes[name] = _DRAWN
-    return bool(seeded and seeded.value and seeded.value[0] == _round(loops) and seeded.value[1] > since)
+    if seeded is not None and seeded.value is not None:
+        interp.state.modes[name] = _DRAWN
 
 
 def _round(loops: Sequence[Loop]) -> int:
@@ -235,7 +243,7 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
         return False
     rng = meant_here(interp, rng)
     if rng in _OF_LOADERS:
-        interp.state.modes[f"{NOT_DRAWN_SINCE}{rng}"] = _DRAWN
+        _drawn_from(interp, rng)
     if interp.orders.loops:
         # Who draws first gets other numbers, unless each round begins with the same ones.
         seeded = interp.state.modes.get(f"{SEEDED_IN_ROUND}{rng}")
@@ -398,10 +406,13 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
             again = f"seeded:{rng}" in interp.state.flags
             interp.state.flags.setdefault(f"seeded again:{rng}" if again else f"seeded:{rng}", site)
             if rng in _OF_LOADERS:
-                HEAP.clock += 1
-                now = Setting((_round(interp.loops), HEAP.clock), site)
-                # Times of a module that is imported are those of the run that has imported it first.
-                interp.state.modes[f"{NOT_DRAWN_SINCE}{rng}"] = _DRAWN if interp.importing else now
+                if interp.importing:
+                    # Times of a module that is imported are those of the run that has imported it first.
+                    _drawn_from(interp, rng)
+                else:
+                    HEAP.clock += 1
+                    now = Setting((_round(interp.loops), HEAP.clock), site)
+                    interp.state.modes[f"{NOT_DRAWN_SINCE}{rng}"] = now
             if interp.orders.loops and getattr(value, "order", None) is None:
                 began = Setting(interp.orders.loops[-1].start, site)
                 interp.state.modes[f"{SEEDED_IN_ROUND}{rng}"] = began

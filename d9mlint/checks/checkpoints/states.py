@@ -516,7 +516,8 @@ class Checkpoints(Rule):
         if begins and loop.over is not None and self.run.entry is not None:
             self._taken(loop.over)
         start = start_of(self.run, loop) if begins else None
-        loaded = bool(self.loaded or self.models_loaded.known())
+        # Nothing is asked of a table where nothing was loaded: imports with loops are taken over by other runs.
+        loaded = bool(self.loaded or (self.loads and self.models_loaded.known()))
         if begins and start is None and loaded:
             start = counter_of(self.run, loop)
         if start is not None:
