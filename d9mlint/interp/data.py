@@ -928,6 +928,9 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     elif isinstance(owner, v.Obj) and is_dict(owner):
         put(owner, [value])
     elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
+        if interp.branching:
+            # On another path something else may be there, which the library may have put there.
+            value = v.join((owner.attrs.get(index.value, v.UNKNOWN), value))
         owner.attrs[index.value] = value
     elif isinstance(owner, v.Inst):
         found = owner.cls.find("__setitem__")
