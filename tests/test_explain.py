@@ -523,3 +523,17 @@ def test_an_index_that_sorts_is_explained(run: Run, project: Project) -> None:
     text = "import numpy as np\n\nprint(np.argsort(np.ones(3)))\n"
     out = run("explain", "a.py:3", cwd=project({"a.py": text}))
     assert out.code == 0 and "gives the places of the elements in sorted order" in out.out
+
+
+def test_every_test_of_a_condition_has_words() -> None:
+    from d9mlint.cli.knows import _TESTS
+    from d9mlint.knowledge.schema import CONDITION_TESTS
+
+    assert set(_TESTS) == set(CONDITION_TESTS) - {"all_of", "any_of", "none_of"}
+
+
+def test_a_condition_on_two_arguments_is_explained(run: Run, project: Project) -> None:
+    text = "import random\n\nimport numpy as np\n\nprint(random.randint(0, 3), np.random.randint(0, 5))\n"
+    out = run("explain", "a.py:5", cwd=project({"a.py": text}))
+    assert out.code == 0 and "only when not (a is, or is equal to, the argument b): yes" in out.out
+    assert "high is, or is equal to, the argument low plus 1" in out.out

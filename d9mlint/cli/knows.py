@@ -258,7 +258,9 @@ def condition_text(condition: Condition) -> str:
         inner = getattr(condition, name)
         if inner:
             text = word.join(f"({condition_text(one)})" for one in inner)
-            return f"neither {text}" if name == "none_of" else text
+            if name == "none_of":
+                return f"{'neither' if len(inner) > 1 else 'not'} {text}"
+            return text
     data = msgspec.to_builtins(condition)
     subject = "the receiver" if condition.arg == "self" else condition.arg
     for name, word in _TESTS.items():
@@ -281,6 +283,8 @@ _TESTS = {
     "given": "given",
     "truthy": "true",
     "greater": "is greater than",
+    "same_as": "is, or is equal to,",
+    "alike": "known to have only equal elements",
     "less_than": "is less than",
     "greater_than": "is greater than",
     "stem": "is, or is a path to,",
@@ -303,13 +307,14 @@ _TESTS = {
     "multiple": "is, or has a last dimension of, a size that,",
 }
 """The tests of a condition in words."""
-_YES_OR_NO = frozenset({"given", "truthy", "distinct", "requires_grad", "sparse"})
+_YES_OR_NO = frozenset({"given", "truthy", "alike", "distinct", "requires_grad", "sparse"})
 
 
 def _literal(value: Any) -> str:
     if isinstance(value, dict):
         if "arg" in value:
-            return f"the argument {value['arg']}"
+            more = f" plus {value['plus']}" if value.get("plus") else ""
+            return f"the argument {value['arg']}{more}"
         if "weights" in value:
             return f"the sum, weighted {', '.join(value['weights'])}, is more than {value['above']}"
         if "of" in value:

@@ -963,6 +963,16 @@ def run_methods(
                         call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
 
 
+def _may_inherit(interp: Interp, cls: v.Cls) -> bool:
+    """Whether a class may have methods that the project does not show and that run others of its methods. Without them, a
+    call of a method that no class of the project defines raises."""
+    shown = all(isinstance(base, (v.Cls, v.Ext)) for one in cls.mro() for base in one.bases)
+    if not shown or cls.decorated or cls.find("__getattr__") is not None:
+        return True
+    bases = map(interp.kb.canonical, cls.external_bases())
+    return any(interp.kb.role(base, "runs-no-methods") is None for base in bases)
+
+
 def _called_by_others(interp: Interp, inst: v.Inst) -> frozenset[str]:
     """The methods of an instance that others of its methods call, with arguments that are seen there."""
     found: set[str] = set()
@@ -1711,7 +1721,9 @@ def _call_member(
     estimators.used(interp, owner, name, node)
     if isinstance(owner, v.Obj) and name.startswith("fit") and interp.kb.call_is("fits-parts", owner.api):
         _fit_parts(interp, owner, args, node)
-    if isinstance(owner, v.Inst) and (mode or interp.kb.call_is("runs-methods", f"*.{name}")):
+    if isinstance(owner, v.Inst) and (
+        mode or (interp.kb.call_is("runs-methods", f"*.{name}") and _may_inherit(interp, owner.cls))
+    ):
         run_methods(interp, owner, node, mode=mode)
     if isinstance(owner, v.Obj) and any(name in entry.chained for entry in interp.kb.runners(owner.api)):
         return owner

@@ -753,6 +753,7 @@ _ROLES = {
     "reads-text": "gives a part of a text, or the text of a file",
     "named-by": "gives what it makes the name that it is given",
     "colored-by": "draws in a color that it is given",
+    "runs-no-methods": "is a base class of which no method runs those of a class derived from it",
     "base-only": "is a base class that reads only attributes that it knows",
     "takes-items": "takes the items of a dataset, and nothing else of it",
     "tells-form": "tells a number, a type or whether something holds, whatever the elements are",

@@ -59,6 +59,7 @@ Role = Literal[
     "async-copy",
     "averages",
     "base-only",
+    "runs-no-methods",
     "begins-episode",
     "builds-with",
     "called-back",

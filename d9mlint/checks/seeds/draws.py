@@ -69,7 +69,7 @@ from d9mlint.interp.unknown_models import MADE
 from d9mlint.interp.unread_orders import is_unread
 from d9mlint.interp.usage import has_been_switched
 from d9mlint.ir import nodes as m
-from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params
+from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params, holds
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.traversal import called_name, nodes, statements
 from d9mlint.project.entry_points import has_main_guard
@@ -145,6 +145,8 @@ class Printed(NamedTuple):
     names: tuple[str, ...]
     called: tuple[tuple[int, str, int, bool], ...]
     calls: tuple[tuple[str, int], ...]
+    shown: tuple[tuple[int, str, int], ...] = ()
+    """The functions of the project of which the results are printed as they are, and where they are called."""
 
 
 class First(NamedTuple):
@@ -330,7 +332,7 @@ class Seeds(GraphVariables, Rule):
         tensors = tuple(
             sorted({name for arg, value in given for name in _shown(run, arg, value, self._looks)})
         )
-        self._note_printed(node, tensors)
+        self._note_printed(node, tensors, tuple(self._functions_shown(node.args)))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "writes-data") is not None)
     def writes(self, call: CallEvent) -> None:
@@ -347,12 +349,23 @@ class Seeds(GraphVariables, Rule):
         if given is not None and run.frame.file.path in run.imported_files:
             self._note_printed(call.node, tuple(sorted(elements(given, self._looks))))
 
-    def _note_printed(self, node: Any, names: tuple[str, ...]) -> None:
+    def _note_printed(
+        self, node: Any, names: tuple[str, ...], shown: tuple[tuple[int, str, int], ...] = ()
+    ) -> None:
         place = Where(self.run, node)
-        if names and place.function is not None:
-            called = tuple(self._called_there(place.function))
+        if (names or shown) and place.function is not None:
+            called = tuple(self._called_there(place.function)) if names else ()
             calls = tuple((step.path, step.start) for step in place.flow)
-            self.printed.append(Printed(place.function, names, called, calls))
+            self.printed.append(Printed(place.function, names, called, calls, shown))
+
+    def _functions_shown(self, given: Sequence[Any]) -> Iterator[tuple[int, str, int]]:
+        """Where functions of the project are called whose results are printed as they are, and which these are."""
+        for expr in given:
+            for one in _parts_of_text(expr) or [expr]:
+                if isinstance(one, m.Call) and isinstance(one.func, m.Name):
+                    found = self.run.eval(one.func)
+                    if isinstance(found, v.Func) and not found.decorated and found.receiver is None:
+                        yield one.start, *found.key
 
     def _called_there(self, place: tuple[str, int]) -> Iterator[tuple[int, str, int, bool]]:
         """Where a function takes what functions of the project return apart, or drops it, which these are, and whether as
@@ -391,8 +404,12 @@ class Seeds(GraphVariables, Rule):
         def starts(path: str) -> list[int]:
             return [site.start for several in sites for site in several if site.path == path]
 
-        for place, names, called, calls in self.printed:
+        for place, names, called, calls, shown in self.printed:
             path, index = place
+            for start, file, at in shown:
+                body = self.run.whole(files[file]).functions[at].body
+                if start in starts(path) and any(_gives_drawn(one, starts(file)) for one in statements(body)):
+                    return True
             callees = {
                 start: Callee(self.run.whole(files[file]).functions[at], starts(file), bound)
                 for start, file, at, bound in called
@@ -1396,6 +1413,18 @@ def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[st
             yield name
     elif _may_vary(value):
         yield from elements(expr, looks)
+
+
+def _gives_drawn(stmt: m.Stmt, places: Sequence[int]) -> bool:
+    """Whether a function returns what is drawn at one of these places, or an element that it chooses. What other calls and
+    comparisons make of it may be the same in every run."""
+    if not isinstance(stmt, m.Return) or stmt.value is None or not holds(stmt.value, places):
+        return False
+    return not any(
+        isinstance(one, m.Compare)
+        or (isinstance(one, m.Call) and one.start not in places and holds(one, places))
+        for one in nodes([stmt.value])
+    )
 
 
 def _parts_of_text(expr: Any) -> list[Any]:
