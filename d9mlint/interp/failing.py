@@ -1,5 +1,5 @@
 """Statements that raise for certain: they are a name that nothing defines or the call of one, import one, or call a function
-that comes to one on all of its paths, that only raises or that needs an argument which is not given, or unpack what a
+that comes to one on all of its paths, that only raises or that takes other arguments than are given, or unpack what a
 function gives into another number of variables.
 
 A name that is only handed on, as ``DataLoader(dataset)``, is not followed so far: of a program that somebody shows in part,
@@ -15,6 +15,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import bound_names
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -64,12 +65,14 @@ _BY_TEXT = frozenset(
 
 def must_raise(interp: Interp, node: m.Expr | None) -> bool:
     """Whether evaluating an expression raises: it is a name that the program defines nowhere or the call of one, or of a
-    function of the project that only raises, or without an argument that it needs."""
+    function of the project that only raises, or with arguments that it does not take."""
     called = node.func if isinstance(node, m.Call) else node
-    if not isinstance(called, m.Name):
+    if not isinstance(called, (m.Name, m.Attr)):
         return False
     if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
         return False
+    if isinstance(called, m.Attr):
+        return isinstance(node, m.Call) and _of_new_object(interp, node)
     name = called.id.partition(".")[0]
     found = interp.lookup(name)
     if found is None:
@@ -78,16 +81,37 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
             interp.state.lost = True
             return True
     elif isinstance(found, v.Func) and isinstance(node, m.Call) and name == called.id:
-        if _is_plain(found) and _lacks_argument(found, node):
-            interp.gap("failing-call", f"`{name}()` is called without an argument that it needs", node)
+        if _is_plain(found) and _refuses(interp, found, node, name):
             return True
         return _is_plain(found) and _only_raises(found)
     elif isinstance(found, v.Inst) and isinstance(node, m.Call):
         method = _method(interp, called)
-        if method is not None and _lacks_argument(method, node, bound=1):
-            interp.gap("failing-call", f"`{called.id}()` is called without an argument that it needs", node)
-            return True
+        return method is not None and _refuses(interp, method, node, called.id, bound=1)
     return False
+
+
+def _of_new_object(interp: Interp, node: m.Call) -> bool:
+    """Whether ``N().run(...)`` raises: what makes the object, or the call of its method."""
+    func = node.func
+    made = func.value if isinstance(func, m.Attr) else None
+    if not isinstance(func, m.Attr) or not isinstance(made, m.Call) or not isinstance(made.func, m.Name):
+        return False
+    if must_raise(interp, made):
+        return True
+    cls = interp.lookup(made.func.id)
+    if not isinstance(cls, v.Cls) or any(one.decorated or one.metaclass is not None for one in cls.mro()):
+        return False
+    init = cls.find("__init__")
+    if cls.find("__new__") is not None or (isinstance(init, v.Func) and _sets(init, func.name)):
+        return False
+    method = _method_of(cls, func.name)
+    return method is not None and _refuses(interp, method, node, f"{made.func.id}.{func.name}", bound=1)
+
+
+def _sets(method: v.Func, name: str) -> bool:
+    """Whether a method names an attribute, which it may set, or may set attributes by their names."""
+    words = {part for one in nodes(method.fn.body) if isinstance(one, m.Name) for part in one.id.split(".")}
+    return name in words or bool({"setattr", "__dict__", "__setattr__"} & words)
 
 
 def _method(interp: Interp, called: m.Name) -> v.Func | None:
@@ -99,7 +123,12 @@ def _method(interp: Interp, called: m.Name) -> v.Func | None:
     if not owner:
         # PyTorch hands on what a module is called with.
         name = "__call__" if value.cls.find("__call__") is not None else "forward"
-    func = value.cls.find(name)
+    return _method_of(value.cls, name)
+
+
+def _method_of(cls: v.Cls, name: str) -> v.Func | None:
+    """The method of a class of the project with some name, which nothing decorates."""
+    func = cls.find(name)
     if not isinstance(func, v.Func) or func.decorated or func.fn.decorators or func.cls is None:
         return None
     return func if func.fn.params and func.fn.params[0].kind in ("p", "a") else None
@@ -195,11 +224,27 @@ def _only_raises(func: v.Func) -> bool:
     return all(isinstance(one, (m.ExprStmt, m.Assign)) for one in body[:-1])
 
 
-def _lacks_argument(func: v.Func, node: m.Call, bound: int = 0) -> bool:
-    """Whether a function is called without a positional argument that has no default; the first ones may be bound."""
-    if any(isinstance(one, m.Star) for one in node.args) or any(not one.name for one in node.keywords):
-        return False
-    given = {one.name for one in node.keywords}
-    placed = [param for param in func.fn.params if param.kind in ("p", "a")]
-    missing = placed[bound + len(node.args) :]
-    return any(param.default is None and param.name not in given for param in missing)
+def _refuses(interp: Interp, func: v.Func, node: m.Call, name: str, bound: int = 0) -> bool:
+    """Whether a function takes other arguments than it is called with; the first ones may be bound."""
+    why = _why_refused(func, node, bound)
+    if why:
+        interp.gap("failing-call", f"`{name}()` is called with{why}", node)
+    return bool(why)
+
+
+def _why_refused(func: v.Func, node: m.Call, bound: int) -> str:
+    params, names = func.fn.params, [one.name for one in node.keywords]
+    starred = any(isinstance(one, m.Star) for one in node.args)
+    placed = [one for one in params if one.kind in ("p", "a")][bound:]
+    known = {one.name for one in params if one.kind in ("a", "k")}
+    unexpected = [one for one in names if one and one not in known]
+    if unexpected and not any(one.kind == "w" for one in params):
+        return f" `{unexpected[0]}`, which it does not take"
+    given = sum(not isinstance(one, m.Star) for one in node.args)
+    if given > len(placed) and not any(one.kind == "v" for one in params):
+        return " more arguments than it takes"
+    if starred or not all(names):
+        return ""
+    missing = placed[given:]
+    lacks = any(one.default is None and one.name not in names for one in missing)
+    return "out an argument that it needs" if lacks else ""

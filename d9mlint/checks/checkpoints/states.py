@@ -96,6 +96,8 @@ _SCALER = re.compile(r"scaler|(?<![a-z])amp(?![a-z])", re.IGNORECASE)
 _OF_RANKS = (
     ", the RNG states of each rank on that rank: with those of one rank, all ranks draw the same numbers"
 )
+_WITHOUT_WORKERS = "leave out `persistent_workers=True`: the states of workers cannot be saved"
+_AND_WITHOUT_WORKERS = ", and leave out `persistent_workers=True`: the states of workers cannot be saved"
 _SAVE, _LOAD = "torch.save", "torch.load"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
@@ -125,6 +127,17 @@ def shuffles_with(args: v.Args) -> v.Obj | None:
     else:
         given = None
     return given if isinstance(given, v.Obj) and made_at(given) is not None else None
+
+
+def _persists(loader: v.Value) -> bool:
+    """Whether a loader shuffles, and keeps its workers. It draws their seed where it is gone through for the first time
+    only, after which what it shuffles with is elsewhere than in a run that begins there."""
+    if not isinstance(loader, v.Obj) or loader.type != LOADER:
+        return False
+    kept = loader.args.kw.get("persistent_workers")
+    sampler = loader.args.get("sampler", 3)
+    shuffles = sampler is None and v.truth(loader.args.get("shuffle", 2) or v.FALSE) is True
+    return shuffles and kept is not None and v.truth(kept) is True
 
 
 class Passed(NamedTuple):
@@ -226,6 +239,8 @@ class Checkpoints(Rule):
     all loops."""
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
+    persistent = remembered(set[str])
+    """The loops that go through loaders made before them, which keep their workers."""
     passed_over = remembered(set[tuple[Passed, str]])
     """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
@@ -481,8 +496,13 @@ class Checkpoints(Rule):
             self.uses["torch"] = True
             for loop in self.run.loops:
                 self.drawn_in["torch", loop.key] = True
+        if self.run.contexts.innermost(NO_GRADIENT) is not None:
+            return
+        if isinstance(event.value, v.Obj) and _persists(event.value):
+            birth = event.value.birth
+            self.persistent.update(loop.key for loop in self.run.loops if birth < loop.start)
         own = shuffled_with(event.value)
-        if own is None or self.run.contexts.innermost(NO_GRADIENT) is not None:
+        if own is None:
             return
         site = made_at(own)
         if site is not None:
@@ -892,6 +912,13 @@ class Checkpoints(Rule):
                 lacks.append(
                     f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
                 )
+            persistent = not open_world and any(
+                loop in loops and loop in self.trains_in for loop in self.persistent
+            )
+            only_workers = persistent and not lacks
+            if persistent:
+                others = [*others, "workers"]
+                lacks.append("the RNG states of the loader's persistent workers")
             if lacks:
                 reported.add((place.site.path, place.scope))
                 ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
@@ -899,7 +926,10 @@ class Checkpoints(Rule):
                     "DET601",
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}",
+                    _WITHOUT_WORKERS
+                    if only_workers
+                    else f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}"
+                    f"{_AND_WITHOUT_WORKERS if persistent else ''}",
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=()
