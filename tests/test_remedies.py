@@ -1266,3 +1266,19 @@ def test_a_number_that_the_launcher_gives_is_named_as_the_option(tmp_path: Path)
     )
     (found,) = findings(tmp_path, text, "DET804")
     assert "`--local_rank`" in found.message
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"), [("torch", False), ("jax", False), ("tensorflow", True), ("", True)]
+)
+def test_the_release_of_tensorflow_is_no_ground_where_keras_runs_on_another_backend(
+    tmp_path: Path, backend: str, said: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.21.0\nkeras==3.15.1\n")
+    chosen = f'import os\n\nos.environ["KERAS_BACKEND"] = "{backend}"\n' if backend else ""
+    text = (
+        f"{chosen}import keras\nimport numpy as np\n\nmodel = keras.Sequential([keras.layers.Dense(4)])\n"
+        'model.compile("adam", "mse")\nmodel.fit(np.ones((8, 8)), np.ones((8, 4)))\nmodel.save("model.keras")\n'
+    )
+    (found,) = findings(tmp_path, text, "DET104")
+    assert bool(found.targets) is said
