@@ -1302,6 +1302,27 @@ def test_the_order_of_imports_is_part_of_what_unreached_code_has_read(tmp_path: 
     assert found[0] == found[2] != found[1]
 
 
+def test_what_is_wrong_in_another_program_is_said_of_that_one() -> None:
+    main = (
+        "import torch\nfrom torch import nn\nfrom common import fit\n\nif __name__ == '__main__':\n"
+        "    torch.manual_seed(0)\n    {}\n    fit(nn.Linear(8, 8).cuda())\n"
+    )
+    cudnn = "torch.backends.cudnn.deterministic = True"
+    files = {
+        "common.py": (
+            "import torch\n\n\ndef fit(model):\n    for x, at in torch.load('batches'):\n"
+            "        torch.zeros(4, 8).cuda().index_add(0, at.cuda(), model(x.cuda())).sum().backward()\n"
+        ),
+        "first.py": main.format(cudnn),
+        "second.py": main.format("pass"),
+        "third.py": main.format(cudnn),
+    }
+    found = {f.code: f for f in run(files).findings()}
+    assert found["DET401"].message.endswith("(also when second.py, third.py run)")
+    assert found["DET302"].message.endswith("PyTorch's own CUDA kernels (also when third.py runs)")
+    assert found["DET302"].flow[-1].message.startswith("`second.py` trains on CUDA without ")
+
+
 TRIED_OUT = {
     "data.py": (
         "import os\nimport numpy as np\ndef load(d):\n    out = []\n    for f in os.listdir(d):\n"

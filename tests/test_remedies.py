@@ -1171,6 +1171,34 @@ def test_an_op_that_may_raise_in_deterministic_mode_is_named_beside_the_remedy(
     assert all("`F.cross_entropy`" in step.message for step in notes)
 
 
+@pytest.mark.parametrize(
+    ("scores", "labels", "said"),
+    [
+        ("m(x)", "y", True),
+        ("torch.flatten(m(x), 1)", "y", False),
+        ("nn.Linear(4, 2).cuda()(m(x).view(len(x), -1))", "y", False),
+        ("m(x)", "y.view(-1)", False),
+        ("torchvision.models.resnet18().cuda()(x)", "y", False),
+        ("torchvision.models.segmentation.fcn_resnet50().cuda()(x)", "y", True),
+        ("m(x).squeeze()", "y", True),
+    ],
+)
+def test_a_loss_of_one_row_of_scores_for_each_label_does_not_raise_in_deterministic_mode(
+    tmp_path: Path, scores: str, labels: str, said: bool
+) -> None:
+    text = (
+        "import importlib\nimport sys\n\nimport torch\nimport torchvision\nfrom torch import nn\n"
+        "from torch.utils.data import DataLoader\n\ntorch.manual_seed(0)\n"
+        "given = importlib.import_module(sys.argv[1])\nm = given.net().cuda()\ncriterion = nn.CrossEntropyLoss()\n"
+        "for x, y in DataLoader(given.data()):\n    x, y = x.cuda(), y.cuda()\n"
+        f"    criterion({scores}, {labels}).backward()\n"
+    )
+    found = findings(tmp_path, text, "DET302")
+    assert len(found) == 1
+    notes = [step.message for step in found[0].flow if "may raise RuntimeError" in step.message]
+    assert notes == ["`criterion` may raise RuntimeError in deterministic mode"] * said
+
+
 @pytest.mark.parametrize(("device", "said"), [("cuda", True), ("cpu", False)])
 def test_states_of_the_gpu_are_named_where_the_device_is_not_known(
     tmp_path: Path, device: str, said: bool
@@ -1238,3 +1266,19 @@ def test_a_number_that_the_launcher_gives_is_named_as_the_option(tmp_path: Path)
     )
     (found,) = findings(tmp_path, text, "DET804")
     assert "`--local_rank`" in found.message
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"), [("torch", False), ("jax", False), ("tensorflow", True), ("", True)]
+)
+def test_the_release_of_tensorflow_is_no_ground_where_keras_runs_on_another_backend(
+    tmp_path: Path, backend: str, said: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.21.0\nkeras==3.15.1\n")
+    chosen = f'import os\n\nos.environ["KERAS_BACKEND"] = "{backend}"\n' if backend else ""
+    text = (
+        f"{chosen}import keras\nimport numpy as np\n\nmodel = keras.Sequential([keras.layers.Dense(4)])\n"
+        'model.compile("adam", "mse")\nmodel.fit(np.ones((8, 8)), np.ones((8, 4)))\nmodel.save("model.keras")\n'
+    )
+    (found,) = findings(tmp_path, text, "DET104")
+    assert bool(found.targets) is said

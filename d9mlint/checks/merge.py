@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 import msgspec
 
 from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED, OP_DETERMINISM
-from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Confidence, Finding, Severity
+from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Confidence, Finding, Severity, Step
 from d9mlint.base.terminal import listed, shortened
 
 MAX_NAMED = 3
@@ -90,12 +90,34 @@ def _joined(group: list[Finding], training: Container[str], trials: Container[st
         and (f.severity is not Severity.ADVICE or f.message == best.message)
     }
     others = sorted(sure - {best.entry_point})
+    message = _of_any_program(best)
     best = _after_fixing(best, group)
     if not others or not best.entry_point:
+        return best
+    same = {f.entry_point for f in group if _of_any_program(f) == message}
+    # What is wrong in another program may be something else: its message says it.
+    apart = {f.entry_point or "": f for f in reversed(_ranked(group, training)) if f.entry_point not in same}
+    notes = [
+        Step(f.path, f.start, f.end, _in_program(f)) for f in (apart[one] for one in others if one in apart)
+    ][:MAX_NAMED]
+    best = msgspec.structs.replace(best, flow=(*best.flow, *notes))
+    others = [one for one in others if one not in apart]
+    if not others:
         return best
     named = shortened(others, MAX_NAMED)
     verb = "runs" if len(others) == 1 else "run"
     return msgspec.structs.replace(best, message=f"{best.message} (also when {named} {verb})")
+
+
+def _of_any_program(finding: Finding) -> str:
+    """The message of a finding without the name of the program."""
+    return finding.message.replace(finding.entry_point or "\n", "")
+
+
+def _in_program(finding: Finding) -> str:
+    """What a finding says, with the name of the program in which it is so."""
+    name = finding.entry_point or ""
+    return finding.message if name in finding.message else f"when {name} runs: {finding.message}"
 
 
 def _after_fixing(best: Finding, group: list[Finding]) -> Finding:

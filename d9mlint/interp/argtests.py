@@ -34,6 +34,11 @@ def any_holds(args: v.Args, tests: list[Condition], owner: v.Value | None = None
 
 def holds(args: v.Args, test: Condition, owner: v.Value | None = None) -> bool | None:
     """Whether a condition on a call's arguments holds: yes, no, or None for unknown."""
+    answer = _holds(args, test, owner)
+    return False if answer is None and test.if_unknown is False else answer
+
+
+def _holds(args: v.Args, test: Condition, owner: v.Value | None) -> bool | None:
     if test.all_of is not None:
         return all_hold(args, test.all_of, owner)
     if test.any_of is not None:

@@ -12,7 +12,7 @@ from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
 from d9mlint.interp.context import ASKED_FOR_FORM
-from d9mlint.interp.environment import permits
+from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
     AnyDrawEvent,
     DefaultGeneratorEvent,
@@ -111,8 +111,12 @@ def _in_range(interp: Interp, library: str, versions: str) -> bool:
 
 
 def assumed(interp: RunView, entry: RngEntry) -> tuple[str, ...]:
-    """The release that an entry about some releases was judged by, and how that is known; empty where it is about all."""
+    """The release that an entry about some releases was judged by, and how that is known; empty where it is about all, and
+    where Keras runs on another backend, which it does from 3 on, whatever release of TensorFlow there is."""
     if not entry.versions or interp.targets is None:
+        return ()
+    by_keras = entry.library == DEFAULT_BACKEND and all(map(of_keras, entry.apis))
+    if by_keras and keras_backend(interp) not in ("", DEFAULT_BACKEND):
         return ()
     target = interp.targets.version(entry.library)
     return (f"{entry.library} {target.version}", target.source) if target.version else ()

@@ -344,6 +344,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
     ``requires_grad``: of a tensor; ``sparse``: it is seen to be one of a sparse layout.
 
+    A test with ``if_unknown: false`` does not hold where nothing is known of its argument.
     Instead of an argument and its test, ``all_of``, ``any_of`` or ``none_of`` hold conditions.
     """
 
@@ -372,6 +373,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     made_by: list[str] | None = None
     rank: int | list[int] | None = None
     along: Other | None = None
+    if_unknown: Literal[False] | msgspec.UnsetType = msgspec.UNSET
     dtype: str | list[str] | None = None
     elements: int | None = None
     distinct: bool | Literal["rows"] | msgspec.UnsetType = msgspec.UNSET
@@ -388,7 +390,9 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 CONDITION_TESTS = tuple(
-    name for name in Condition.__struct_fields__ if name not in ("arg", "pos", "item", "default", "along")
+    name
+    for name in Condition.__struct_fields__
+    if name not in ("arg", "pos", "item", "default", "along", "if_unknown")
 )
 """The names of the tests of which a condition has exactly one."""
 

@@ -383,7 +383,8 @@ def op_program(op: OpEntry, *, mode: bool) -> str:
     given = {k: v for k, v in programs.arguments(op.when, op.unless).items() if k not in ("self", "input")}
     torch = op.apis[0].startswith("torch")
     device = next((one for one in ("cuda", "cpu") if one in op.devices), op.devices[0])
-    rank = next((test.rank for test in op.when if test.rank is not None), 2)
+    tests = [one for test in op.when for one in (test, *(test.any_of or []))]
+    rank = next((test.rank for test in tests if test.rank is not None), 2)
     sizes = ", ".join(["200"] * (rank[0] if isinstance(rank, list) else rank))
     name = op.apis[0]
     imports: list[str] = []
