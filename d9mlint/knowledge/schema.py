@@ -43,6 +43,7 @@ RngKind = Literal[
 ]
 CallKind = Literal[
     "calls-objects",
+    "draws-nothing",
     "fits-estimator",
     "fits-parts",
     "runs-methods",
