@@ -288,6 +288,7 @@ _TESTS = {
     "contains": "has the text",
     "sparse": "known to have a sparse layout",
     "length": "has the length",
+    "nonzero": "has this many numbers that are not 0:",
     "combines": "is enough for all combinations in",
     "has": "has the method",
     "made_by": "is made by",
