@@ -46,6 +46,15 @@ def rules(root: Path, text: str) -> Path:
         ("lightning.fabric.seed_everything", "lightning.seed_everything"),
         ("gym.make", "gymnasium.make"),
         ("transformers.trainer_utils.set_seed", "transformers.set_seed"),
+        ("transformers.models.bert.modeling_bert.BertModel", "transformers.BertModel"),
+        (
+            "transformers.models.xlm_roberta.XLMRobertaModel.from_pretrained",
+            "transformers.XLMRobertaModel.from_pretrained",
+        ),
+        (
+            "transformers.models.bert_generation.modeling_bert_generation",
+            "transformers.models.bert_generation.modeling_bert_generation",
+        ),
         ("numpy.random.mtrand.rand", "numpy.random.rand"),
         ("my.own.function", "my.own.function"),
     ],

@@ -45,6 +45,18 @@ def test_what_it_draws_is_said_only_where_all_of_it_is_known(tmp_path: Path) -> 
         assert severity == "advice" and "calls what could not be resolved" in message
 
 
+def test_a_library_of_which_nothing_is_known_is_named(tmp_path: Path) -> None:
+    for library, said in (
+        ("meshes_of_others", "calls `meshes_of_others`, of which"),
+        ("PIL", "draws nothing"),
+    ):
+        program = PROGRAM.replace("import torch\n", f"import {library}\nimport torch\n", 1).replace(
+            "return self.change", f"{library}.load(index)\n        return self.change", 1
+        )
+        ((severity, message),) = _found(tmp_path, "None", program)
+        assert severity == "advice" and said in message
+
+
 def test_seeds_of_workers_are_those_of_torch(tmp_path: Path) -> None:
     change = "abs"
     drawing = PROGRAM.replace("import torch\n", "import random\n\nimport torch\n", 1).replace(

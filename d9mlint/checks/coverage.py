@@ -38,10 +38,11 @@ def _may_matter(kb: Knowledge, api: str) -> bool:
     """Whether calls of a name are looked at."""
     if api == "torch.device" or api.endswith(".to") or api in _BUILT_BY_CONFIGURATION:
         return True
-    return _unknown(kb, api)
+    return is_unknown(kb, api)
 
 
-def _unknown(kb: Knowledge, api: str) -> bool:
+def is_unknown(kb: Knowledge, api: str) -> bool:
+    """Whether nothing is known of what is called, nor of its library."""
     root = api.partition(".")[0]
     if root in PLAIN or root in kb.libraries or api in MODELS or api in PASS_THROUGH:
         return False
@@ -80,7 +81,7 @@ def _call(interp: RunView, call: CallEvent) -> None:
         given = f" and receives {what}" if what else ""
         interp.gap("dynamic-call", f"what `{rest}` makes {BY_CONFIGURATION}{given}", node)
         return
-    if not _unknown(interp.kb, api):
+    if not is_unknown(interp.kb, api):
         return
     what = _received(interp, call.args, losses=root != "?")
     if not what:

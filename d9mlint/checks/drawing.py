@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from d9mlint.checks.coverage import is_unknown
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import layers
 from d9mlint.interp.context import CPU_CONTEXT, HANDED, THREAD
@@ -65,6 +66,8 @@ class ItemDraws(Observer):
         """Those that are drawn from by a function of Python that a graph calls for each element."""
         self.unknown = False
         """Whether something is called that is not known."""
+        self.libraries: set[str] = set()
+        """Libraries that are called and of which nothing is known."""
         self._for_seeds: set[str] = set()
         """Those from which the item draws what it does nothing with but seed others, or themselves."""
         self._calls: set[Site] = set()
@@ -126,6 +129,10 @@ class ItemDraws(Observer):
         if call.api == UNKNOWN_CALL:
             self.unknown = True
             return
+        root = call.api.partition(".")[0]
+        kb = self.run.kb
+        if root != UNKNOWN_CALL and is_unknown(kb, call.api) and not kb.call_is("draws-nothing", call.api):
+            self.libraries.add(root)
         role = self.run.kb.role(call.api, "worker-seed")
         if self.alone and role is not None:
             self._draw(role.library)

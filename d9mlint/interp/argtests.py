@@ -168,6 +168,11 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         if isinstance(value, v.Items):
             return None if value.open else len(value.elts) in _list(test.length)
         return None
+    if test.nonzero is not None:
+        numbers = plain(value) if isinstance(value, v.Items) else None
+        if not isinstance(numbers, list | tuple) or not all(type(one) in (int, float) for one in numbers):
+            return None
+        return sum(bool(one) for one in numbers) == test.nonzero
     if test.combines is not None:
         ways = _combinations(_argument(args, test.combines.arg, test.combines.pos, owner))
         count = value.value if isinstance(value, v.Lit) and type(value.value) is int else None

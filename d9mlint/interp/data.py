@@ -357,6 +357,13 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
         and all(isinstance(k, str) for k in value.items)
     ):
         return [v.Lit(key) for key in value.items]
+    if isinstance(value, v.AnyOf):
+        # One of several of the same length.
+        known = [elements(interp, one, node) for one in value.values]
+        first = known[0]
+        if first is None or any(one is None or len(one) != len(first) for one in known):
+            return None
+        return [v.join(places) for places in zip(*(one or [] for one in known), strict=True)]
     held = fields(value)
     if held is not None:
         return held

@@ -66,6 +66,10 @@ class Knowledge:
         self._prefixes: dict[str, list[tuple[str, str]]] = {}
         for prefix, target in sorted(compiled.prefixes.items(), key=lambda item: -len(item[0])):
             self._prefixes.setdefault(prefix.partition(".")[0], []).append((prefix, target))
+        # Packages that give all classes of those below them, by the first parts of their names.
+        self._exporting: dict[str, list[tuple[str, str]]] = {}
+        for package, target in compiled.exporting.items():
+            self._exporting.setdefault(package.partition(".")[0], []).append((package, target))
         self._canonical: dict[str, str] = {}
         # What the interpreter has put together of methods, by the types of their receivers and their names.
         self.methods_known: dict[tuple[tuple[str, ...], str], Any] = {}
@@ -277,6 +281,8 @@ class Knowledge:
                     if name.startswith(prefix):
                         replaced = target + name[len(prefix) :]
                         break
+            if replaced is None:
+                replaced = self._exported(name)
             if replaced is None or replaced == name:
                 break
             name = replaced
@@ -284,6 +290,15 @@ class Knowledge:
             # torch.nn.modules.conv.Conv2d is torch.nn.Conv2d.
             name = "torch.nn." + name.rpartition(".")[2]
         return name
+
+    def _exported(self, name: str) -> str | None:
+        """The name under which a package gives a class of a module below it, or what belongs to one."""
+        for package, target in self._exporting.get(name.partition(".")[0], ()):
+            if name.startswith(package):
+                parts = name[len(package) :].split(".")
+                at = next((at for at, part in enumerate(parts) if part[:1].isupper()), 0)
+                return target + ".".join(parts[at:]) if at else None
+        return None
 
     def gives(self, dotted: str) -> bool:
         """Whether a module of a library is known to give this name."""

@@ -57,6 +57,7 @@ class Compiled(msgspec.Struct, frozen=True):
     rules: list[RulePage] = []
     exact: dict[str, str] = {}
     prefixes: dict[str, str] = {}
+    exporting: dict[str, str] = {}
     customary: dict[str, str] = {}
     results: dict[str, str] = {}
     seeders: dict[str, list[str]] = {}
@@ -172,7 +173,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
     rules: list[RulePage] = []
     parts: dict[str, list[Any]] = {kind: [] for kind in ENTRIES}
     tables: dict[str, dict[str, Any]] = {
-        name: {} for name in ("exact", "prefixes", "customary", *TABLES.values())
+        name: {} for name in ("exact", "prefixes", "exporting", "customary", *TABLES.values())
     }
     seen: dict[tuple[type[Any], str], str] = {}
     words: dict[str, str] = {}
@@ -195,7 +196,7 @@ def compile_rules(root: Path, digest: str = "") -> Compiled:
             parts[kind] += entries(name, text, ENTRIES[kind], seen)
         elif kind == "aliases" and not slash:
             data = _plain(name, text)
-            for table in ("exact", "prefixes", "customary"):
+            for table in ("exact", "prefixes", "exporting", "customary"):
                 tables[table].update(data.get(table, {}))
         elif kind in TABLES and not slash:
             plain = _plain(name, text)

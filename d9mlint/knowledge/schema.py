@@ -43,6 +43,7 @@ RngKind = Literal[
 ]
 CallKind = Literal[
     "calls-objects",
+    "draws-nothing",
     "fits-estimator",
     "fits-parts",
     "runs-methods",
@@ -326,7 +327,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
     absent); ``truthy``; ``is_a``: a literal of this Python type (or one of a list); ``greater``: a number it
     must exceed; ``same_as``: another argument, which it is seen to be, or to be equal to; ``alike``: of the elements of a
-    sequence, whether all are seen to be so; ``less_than`` / ``greater_than``: another argument, component by component,
+    sequence, whether all are seen to be so; ``nonzero``: how many numbers of a sequence are not 0;
+    ``less_than`` / ``greater_than``: another argument, component by component,
     one is enough;
     ``stem``: a name, or a path whose last part is this name, with or without ``.py``;
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
@@ -368,6 +370,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mentions: str | None = None
     contains: str | None = None
     length: int | list[int] | None = None
+    nonzero: int | None = None
     combines: Other | None = None
     has: str | None = None
     made_by: list[str] | None = None

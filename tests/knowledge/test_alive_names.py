@@ -148,7 +148,7 @@ def test_every_alias_leads_to_something_known(compiled: Compiled, base: Knowledg
             dead.append(name)
     dead += [
         prefix
-        for prefix, target in compiled.prefixes.items()
+        for prefix, target in (*compiled.prefixes.items(), *compiled.exporting.items())
         if prefix == target or not any(name.startswith(target) for name in names)
     ]
     assert dead == []

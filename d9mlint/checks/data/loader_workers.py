@@ -202,9 +202,13 @@ class LoaderWorkers(Rule):
                 if item_seed
                 else "nothing from global generators now"
             )
+            unsure = not drawn and not item_seed
+            libraries = " and ".join(f"`{name}`" for name in sorted(found.libraries))
             reasons.append(
                 "its dataset calls what could not be resolved, which may draw from NumPy or `random`"
-                if found.unknown and not drawn and not item_seed
+                if found.unknown and unsure
+                else f"its dataset calls {libraries}, of which nothing is known and which may draw from NumPy or `random`"
+                if libraries and unsure
                 else f"its dataset draws {now}; draws from NumPy or `random` that are added later would depend on "
                 "every earlier draw"
             )
