@@ -292,8 +292,6 @@ _TESTS = {
     "contains": "has the text",
     "sparse": "known to have a sparse layout",
     "length": "has the length",
-    "same_as": "is the same as",
-    "alike": "has elements that are all the same:",
     "nonzero": "has this many numbers that are not 0:",
     "combines": "is enough for all combinations in",
     "has": "has the method",

@@ -114,7 +114,9 @@ class ResumedTrainers(Rule):
             role = self.run.kb.role(api, "resumes-training")
             if role is None or not all_hold(args, role.when):
                 continue
-            path = args.get(role.arg, role.pos)
+            # That `**options` may have it is no sign that it does.
+            shown = role.arg in args.kw or (role.pos is not None and role.pos < len(args.pos))
+            path = args.get(role.arg, role.pos) if shown else None
             if path is not None and self._names_file(path):
                 seeded = frozenset(rng for rng in _RNGS if self.run.state.level(rng).level != UNSEEDED)
                 name = f"`{api.rpartition('.')[2]}({role.arg}=...)`"
