@@ -37,7 +37,7 @@ TORCH = {
     "torch.nn.functional.interpolate": 'F.interpolate(x, scale_factor=2, mode="bilinear")',
     "torch.nn.ReflectionPad2d": "nn.ReflectionPad2d(1)(x)",
     "torch.nn.ReflectionPad3d": "nn.ReflectionPad3d(1)(x5)",
-    "torch.nn.NLLLoss": "nn.NLLLoss()(x, i)",
+    "torch.nn.NLLLoss": 'nn.NLLLoss()(x, torch.zeros(2, 8, 8, dtype=torch.int64, device="cuda"))',
     "torch.nn.CTCLoss": "nn.CTCLoss()(x3.repeat(256, 1, 1), i, i, i)",
     "torch.nn.EmbeddingBag": 'nn.EmbeddingBag(4, 2, mode="max").cuda()(i.view(2, 2))',
     "torch.bincount": "torch.bincount(i, x1.detach())",

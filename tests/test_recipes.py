@@ -66,6 +66,10 @@ def recipes() -> list[Recipe]:
     return load_file(TORCH)
 
 
+OF_OLDER_GPUS = {"torch.sdpa_mem_efficient_backward.odd", "torch.sdpa_mem_efficient_backward.modules.heads"}
+"""Newer GPUs do not take this kernel for such sizes; what it does with others has a recipe."""
+
+
 def test_every_op_has_a_recipe_or_a_reason(recipes: list[Recipe]) -> None:
     entries = {op.id: op for op in load_compiled().ops if op.library == "torch"}
     have = {name for recipe in recipes for name in recipe.ops}
@@ -78,6 +82,7 @@ def test_every_op_has_a_recipe_or_a_reason(recipes: list[Recipe]) -> None:
         and not set(op.devices) <= {"mps", "xpu"}
         and op.default_mode != "deterministic"
         and not op.only_env
+        and op.id not in OF_OLDER_GPUS
     ]
     assert lacking == []
     assert sorted(have - entries.keys()) == []

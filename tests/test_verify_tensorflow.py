@@ -28,6 +28,16 @@ WITHOUT_RECIPE = {
     "tf.ctc_loss_backward.first",
     "tf.extract_patches_backward.disjoint",
     "tf.segment_reduction.ones",
+    "tf.sparse_softmax_xent.legacy_sequence_loss",
+    "tf.sparse_softmax_xent.legacy_sequence_loss.buckets",
+    "tf.sparse_softmax_xent.legacy_sequence_loss.by_example",
+    "tf.sparse_softmax_xent.log_prob",
+    "tf.sparse_softmax_xent.sequence_loss",
+    "tf.sparse_softmax_xent.sequence_loss.class",
+    "tf.while_loop.bidirectional_dynamic_rnn",
+    "tf.while_loop.dynamic_decode",
+    "tf.while_loop.dynamic_rnn",
+    "tf.while_loop.raw_rnn",
 }
 """Entries that no recipe can stand for; why is said at the end of the file of recipes."""
 RACES = ("tf_variable_scatter_add", "tf_data_map_parallel", "tf_crop_and_resize")
