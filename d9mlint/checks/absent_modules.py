@@ -12,7 +12,7 @@ import msgspec
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Severity
 from d9mlint.base.paths import read_limited
-from d9mlint.config.gitignore import ignored, make_ignore
+from d9mlint.config.gitignore import ignored, read_ignore
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import statements
 from d9mlint.project.entry_points import imports_of
@@ -27,7 +27,12 @@ _BUILDS = ("setup.py", "setup.cfg", "pyproject.toml", "meson.build", "CMakeLists
 _LONGEST = 1 << 20
 
 
-def as_advice(report: EntryReport, modules: Modules) -> EntryReport:
+def all_as_advice(reports: Iterable[EntryReport], modules: Modules) -> list[EntryReport]:
+    """Some reports, of which those of programs that stop at their imports have mere advice."""
+    return [_as_advice(one, modules) for one in reports]
+
+
+def _as_advice(report: EntryReport, modules: Modules) -> EntryReport:
     """The report of a program whose findings are advice if it stops at its imports."""
     gaps = {(gap.path, gap.start) for gap in report.gaps if gap.kind == "project-import"}
     if (
@@ -113,9 +118,7 @@ def _is_ignored(root: str, path: str, is_directory: bool) -> bool:
     above = [path]
     while posixpath.dirname(above[-1]).startswith(root) and above[-1] != root:
         above.append(posixpath.dirname(above[-1]))
-    directories = list(reversed(above[1:]))
-    stack = [make_ignore(one, _text(posixpath.join(one, ".gitignore")).splitlines()) for one in directories]
-    return ignored(stack, path, is_directory)
+    return ignored(map(read_ignore, reversed(above[1:])), path, is_directory)
 
 
 def _text(path: str) -> str:
@@ -124,8 +127,3 @@ def _text(path: str) -> str:
         return read_limited(path, _LONGEST).decode(errors="replace")
     except (OSError, ValueError):
         return ""
-
-
-def all_as_advice(reports: Iterable[EntryReport], modules: Modules) -> list[EntryReport]:
-    """Some reports, of which those of programs that stop at their imports have mere advice."""
-    return [as_advice(one, modules) for one in reports]

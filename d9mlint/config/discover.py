@@ -22,11 +22,10 @@ from d9mlint.base.paths import (
     is_huge,
     is_inside,
     parents,
-    read_limited,
     relative_to,
 )
 from d9mlint.config.git_index import Tracked
-from d9mlint.config.gitignore import Ignore, ignored, make_ignore
+from d9mlint.config.gitignore import Ignore, ignored, make_ignore, read_ignore, read_lines
 
 # fmt: off
 DEFAULT_EXCLUDE = (
@@ -202,7 +201,7 @@ class Walker:
             self._note_configs(directory, entries)
             inner = outer
             if self.respect_gitignore and ".gitignore" in names:
-                inner = (*outer, _read_ignore(directory))
+                inner = (*outer, read_ignore(directory))
             if directory != top and ENVIRONMENT_MARKER in names:
                 continue
             for entry in entries:
@@ -262,10 +261,10 @@ class Walker:
         if root is None:
             return ()
         above = parents(top)
-        chain = [_read_ignore(d) for d in reversed(above[1 : above.index(root) + 1]) if _has_ignore(d)]
+        chain = [read_ignore(d) for d in reversed(above[1 : above.index(root) + 1]) if _has_ignore(d)]
         excluded = os.path.join(root, ".git", "info", "exclude")
         if os.path.isfile(excluded):
-            chain.insert(0, make_ignore(root, _read_lines(excluded)))
+            chain.insert(0, make_ignore(root, read_lines(excluded)))
         return tuple(chain)
 
 
@@ -304,19 +303,6 @@ def _is_file(entry: os.DirEntry[str], root: str) -> bool:
 
 def _has_ignore(directory: str) -> bool:
     return os.path.isfile(os.path.join(directory, ".gitignore"))
-
-
-def _read_ignore(directory: str) -> Ignore:
-    return make_ignore(directory, _read_lines(os.path.join(directory, ".gitignore")))
-
-
-def _read_lines(path: str) -> list[str]:
-    try:
-        if os.path.islink(path):
-            return []  # git does not follow it either
-        return read_limited(path).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return []
 
 
 def _missing(argument: str, path: str) -> str:

@@ -6,11 +6,14 @@ library takes forty of them. The tests compare it with ``git check-ignore``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
+
+from d9mlint.base.paths import read_limited
 
 LONGEST = 5000
 """Characters of the longest pattern; no path is as long."""
@@ -43,6 +46,21 @@ def make_ignore(base: str, lines: Iterable[str]) -> Ignore:
     """Compile the lines of an ignore file that lies in ``base`` (absolute, with slashes)."""
     compiled = [p for p in map(compile_pattern, lines) if p is not None]
     return Ignore(base, tuple(reversed(compiled)))
+
+
+def read_ignore(directory: str) -> Ignore:
+    """The ignore file of a directory; one that is not there or cannot be read ignores nothing."""
+    return make_ignore(directory, read_lines(os.path.join(directory, ".gitignore")))
+
+
+def read_lines(path: str) -> list[str]:
+    """The lines of an ignore file; none of one that cannot be read."""
+    try:
+        if os.path.islink(path):
+            return []  # git does not follow it either
+        return read_limited(path).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
 
 
 def ignored(stack: Iterable[Ignore], path: str, is_directory: bool) -> bool:

@@ -16,7 +16,7 @@ from d9mlint.base.notebooks import Cell, load_notebook
 from d9mlint.base.source import Source, make_source
 from d9mlint.fix.notebook_text import span_of, with_source
 
-BOM = "\ufeff"
+_BOM = "\ufeff"
 _SETS_VARIABLE = re.compile(r"\benviron\[")
 
 
@@ -109,10 +109,10 @@ def cell_of(cells: Sequence[Cell], edit: Edit) -> Cell | None:
 
 def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
     notebook = load_notebook(source.data)
-    written = source.data.decode("utf-8")
-    _must_be_unique(written.removeprefix(BOM))
-    head = BOM if written.startswith(BOM) else ""
-    written = written.removeprefix(BOM)
+    whole = source.data.decode("utf-8")
+    written = whole.removeprefix(_BOM)
+    head = whole[: len(whole) - len(written)]
+    _must_be_unique(written)
     assert source.cells is not None
     for cell in source.cells:
         inside = [e for e in edits if cell_of(source.cells, e) is cell]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _MOST = 16
 """An object has at most so many others in its place."""
-
-
 _MOST_OPTIONS = 3
 """So many options at once are taken for given at most."""
 

@@ -51,7 +51,7 @@ def counted(run: RunView, cls: v.Cls, methods: Iterable[str]) -> tuple[str, ...]
 
 
 def _passes(run: RunView, cls: v.Cls, names: Iterable[str]) -> list[v.Func]:
-    """Methods of a class, and those of its own that they call."""
+    """Methods of a class, and other methods of it that they call. The files of its classes are looked at as wholes then."""
     passes = list(_called(cls, names))
     for one in cls.mro() if passes else ():
         run.whole(one.file)
@@ -95,7 +95,7 @@ def _handled(method: v.Func) -> Iterator[str]:
 
 
 def _called(cls: v.Cls, names: Iterable[str]) -> Iterator[v.Func]:
-    """Methods of a class, and those of its own that they call."""
+    """Methods of a class, and other methods of it that they call."""
     stack, seen = list(names), set[str]()
     while stack:
         name = stack.pop(0)

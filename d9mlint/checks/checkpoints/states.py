@@ -122,11 +122,16 @@ def shuffles_with(args: v.Args) -> v.Obj | None:
     sampler = args.get("sampler", 3)
     if isinstance(sampler, v.Obj):
         given = sampler.args.kw.get("generator")
-    elif sampler is None and v.truth(args.get("shuffle", 2) or v.FALSE) is True:
+    elif _shuffles_itself(args):
         given = args.get("generator", 12)
     else:
         given = None
     return given if isinstance(given, v.Obj) and made_at(given) is not None else None
+
+
+def _shuffles_itself(args: v.Args) -> bool:
+    """Whether a loader is made without a sampler, and shuffles."""
+    return args.get("sampler", 3) is None and v.truth(args.get("shuffle", 2) or v.FALSE) is True
 
 
 def _persists(loader: v.Value) -> bool:
@@ -135,9 +140,7 @@ def _persists(loader: v.Value) -> bool:
     if not isinstance(loader, v.Obj) or loader.type != LOADER:
         return False
     kept = loader.args.kw.get("persistent_workers")
-    sampler = loader.args.get("sampler", 3)
-    shuffles = sampler is None and v.truth(loader.args.get("shuffle", 2) or v.FALSE) is True
-    return shuffles and kept is not None and v.truth(kept) is True
+    return _shuffles_itself(loader.args) and kept is not None and v.truth(kept) is True
 
 
 class Passed(NamedTuple):
@@ -147,6 +150,11 @@ class Passed(NamedTuple):
     name: str
     place: tuple[str, int, int]
     attributes: tuple[str, ...]
+
+
+def _place_of(cls: v.Cls) -> tuple[str, int, int]:
+    """Where a class is defined: its file, and where it begins and ends there."""
+    return (cls.file.path, cls.cls.start, cls.cls.end)
 
 
 def passed_over(value: v.Value) -> list[v.Inst]:
@@ -465,7 +473,7 @@ class Checkpoints(Rule):
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
-        """A loader is made, in whose place there is another one by default, where an option asks for it."""
+        """A loader is made: where an option asks for it, in the place of the one by default."""
         stmt = self.run.statement
         if isinstance(stmt, m.Assign) and stmt.value is call.node:
             here = self.run.here(call.node)
@@ -484,7 +492,7 @@ class Checkpoints(Rule):
     def iterated(self, event: IterationEvent) -> None:
         """A loader that was given a generator is gone through, in loops that began when there was that generator."""
         for one in passed_over(event.value) if self.run.loops and self.run.entry is not None else ():
-            place = (one.cls.file.path, one.cls.cls.start, one.cls.cls.end)
+            place = _place_of(one.cls)
             names = tuple(name for path, start, name in self.shuffled_parts if (path, start) == place[:2])
             found = own_state(self.run, one.cls, names)
             if found:
@@ -550,7 +558,7 @@ class Checkpoints(Rule):
         for one, methods in stoppers(self.run, loop):
             found = counted_by(self.run, one.cls, methods) if one.birth < loop.start else ()
             if found:
-                place = (one.cls.file.path, one.cls.cls.start, one.cls.cls.end)
+                place = _place_of(one.cls)
                 self.passed_over.add((Passed(one.cls.cls.name, place, found), loop.key))
 
     @on_object_attribute("last_epoch")
