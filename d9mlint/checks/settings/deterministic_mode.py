@@ -8,7 +8,14 @@ from d9mlint.base.findings import WARNS
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
-from d9mlint.checks.settings.mode_effects import CALLED, OPS, changes, may_change, passes_back_alone
+from d9mlint.checks.settings.mode_effects import (
+    CALLED,
+    OPS,
+    changes,
+    may_change,
+    passes_back_alone,
+    wraps_loader,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CUDA,
@@ -20,7 +27,14 @@ from d9mlint.interp.activity import (
     where,
 )
 from d9mlint.interp.context import SPAWNED
-from d9mlint.interp.events import CallEvent, DecoratorEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
+from d9mlint.interp.events import (
+    CallEvent,
+    DecoratorEvent,
+    EndEvent,
+    EnvironmentEvent,
+    IterationEvent,
+    ObjectCallEvent,
+)
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
@@ -58,6 +72,9 @@ class DeterministicMode(Rule):
     passed_back = remembered_table(tuple[str, int], bool)
     """Whether any call of such a module has a backward pass, by where it is made: of one that is not in the table nothing
     is known."""
+    wrappers = remembered_table(tuple[str, int], bool)
+    iterated = remembered_table(tuple[str, int], bool)
+    """What code that is not known makes of loaders, by where that is, and what of it is iterated."""
     hidden = remembered_table(str, bool)
     """What gave models, called with gradients, of which nobody knows what ops they call."""
 
@@ -71,7 +88,9 @@ class DeterministicMode(Rule):
         if () not in self.changed:
             made = self.run.here(call.node)
             for excused in changes(self.run, call):
-                if passes_back_alone(self.run, call):
+                if not excused and wraps_loader(self.run, call):
+                    self.wrappers[made.path, made.end] = True
+                elif passes_back_alone(self.run, call):
                     self.layers[made.path, made.end, excused] = True
                 else:
                     self.changed[excused] = True
@@ -92,6 +111,15 @@ class DeterministicMode(Rule):
                 self.hidden[made.api] = True
             # What a method of it gives, as `cuda()`, is the model still.
             made = made.owner
+
+    @on(IterationEvent)
+    def loops(self, event: IterationEvent) -> None:
+        """Something is iterated."""
+        over = event.value
+        if isinstance(over, v.Obj) and over.node is not None and over.file is not None:
+            made = (over.file.path, over.node.end)
+            if made in self.wrappers:
+                self.iterated[made] = True
 
     @on(DecoratorEvent)
     def decorated(self, event: DecoratorEvent) -> None:
@@ -197,6 +225,8 @@ class DeterministicMode(Rule):
     def _matters(self) -> bool:
         """Whether deterministic mode may change something beside the ops that are reported."""
         if self.run.exhausted:
+            return True
+        if any(made not in self.iterated for made in self.wrappers.known()):
             return True
         found = [
             *self.changed.known(),

@@ -8,6 +8,7 @@ from d9mlint.checks.coverage import PLAIN
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import COMMON_METHODS, MAX_GUESSES
+from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.tensors import MODULE_OF, TENSOR, detached, no_gradient
 from d9mlint.interp.unknown_models import asked_parameters
@@ -72,6 +73,16 @@ def _makes_optimizer(run: RunView, args: v.Args) -> bool:
         isinstance(one, v.Inst) or (isinstance(one, v.Obj) and (one.type == TENSOR or is_module(run, one)))
         for value in others
         for one in flatten(value)
+    )
+
+
+def wraps_loader(run: RunView, call: CallEvent) -> bool:
+    """Whether what is called is given a loader, and no model or function that it could call: where its result is iterated,
+    as that of a progress bar, it gives the batches."""
+    given = [one for value in call.args.values() for one in flatten(value)]
+    return any(isinstance(one, v.Obj) and one.type == LOADER for one in given) and not any(
+        isinstance(one, (v.Inst, v.Func, v.Cls)) or (isinstance(one, v.Obj) and is_module(run, one))
+        for one in given
     )
 
 
