@@ -58,3 +58,16 @@ def test_an_error_that_a_variable_takes_back_is_not_raised(tmp_path: Path) -> No
     assert "raises UnimplementedError" in strict
     assert "may differ between runs even in deterministic mode" in lenient
     assert "raises" not in lenient
+
+
+def test_deterministic_mode_names_the_only_op_that_needs_it(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    model = nn.Sequential(nn.Embedding(9, 8), {}).cuda()\n"
+        "    model(torch.ones(8, 2, dtype=torch.long, device='cuda')).mean().backward()\n"
+    )
+    given = {"torch-version": "2.12"}
+    (alone,) = messages(tmp_path, "DET302", text.format("nn.Linear(8, 2)"), **given)
+    (beside,) = messages(tmp_path, "DET302", text.format("nn.Conv1d(2, 2, 3)"), **given)
+    assert "only `torch.nn.Embedding` may differ between runs (torch 2.12" in alone
+    assert "Embedding" not in beside

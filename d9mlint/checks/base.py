@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -21,7 +21,7 @@ from d9mlint.base.findings import (
     Severity,
     Step,
 )
-from d9mlint.base.terminal import shortened
+from d9mlint.base.terminal import listed, shortened
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.violations import Violation
@@ -193,6 +193,8 @@ class Reporter:
                 flow = (*f.flow, Step(f.path, f.start, f.end, alone))
                 found.append(msgspec.structs.replace(f, severity=Severity.ADVICE, flow=flow))
                 continue
+            if needed:
+                f = self._naming_ops(f, needed)
             # A cause that takes an option says nothing of what happens without it.
             causes = {
                 one
@@ -225,6 +227,34 @@ class Reporter:
                 for f in found
             ]
         return sorted(found, key=lambda f: f.sort_key)
+
+    def _naming_ops(self, finding: Finding, needed: Container[str]) -> Finding:
+        """A finding that stands on those of other rules names the ops that they are about, if none of them is shown."""
+        held = [f for f in self._found.values() if f.code in needed and self._may_hold(f)]
+        if any(map(self._counts, held)) or not all(f.op and f.targets for f in held):
+            return finding
+        first = {f.subject: f for f in sorted(held, key=lambda f: f.sort_key, reverse=True)}
+        ops = [first[name] for name in sorted(first)]
+        names = listed([f"`{f.subject}`" for f in ops])
+        steps = [
+            Step(f.path, f.start, f.end, f"`{f.subject}` may differ between runs with {spec}")
+            for f in ops[:_MAX_NOTED]
+            if (spec := self._varies_in(f.op))
+        ]
+        return msgspec.structs.replace(
+            finding,
+            message=f"{finding.message}; of its ops only {names} may differ between runs ({ops[0].targets[0]})",
+            targets=finding.targets or ops[0].targets[:2],
+            flow=(*finding.flow, *steps),
+        )
+
+    def _varies_in(self, op: str) -> str:
+        """The releases in which an op varies as in the one that is assumed; empty if it does in all."""
+        entry, targets = self.knowledge.op(op), self.run.targets
+        if entry is None or targets is None or len(entry.history) < 2:
+            return ""
+        now = next((x for x in entry.history if targets.matches(entry.library, x.versions)), None)
+        return f"{entry.library} {now.versions}" if now is not None and now.versions else ""
 
     def _with_doubtful(self, found: list[Finding]) -> list[Finding]:
         """Findings whose remedy is deterministic mode name the ops that may raise in it, which no finding names."""

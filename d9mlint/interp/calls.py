@@ -2039,7 +2039,23 @@ def _for_texts(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value |
     return result
 
 
+_PLAIN_METHODS = frozenset({*dir(list), *dir(set)})
+_TEXT_METHODS = frozenset({*dir(str), *dir(bytes)})
+"""Methods of what a file may hold beside tensors and models. Some models encode tensors, and texts encode themselves."""
+
+
+def _is_tensor(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and value.type == TENSOR
+
+
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
+        # `batch.name` is what is in it by that name until it is called.
+        dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name
+        name = dotted.rpartition(".")[2]
+        plain = name in _TEXT_METHODS and not any(map(_is_tensor, args.values()))
+        if plain or name in _PLAIN_METHODS or interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
+            return call_member(interp, v.Member(obj, name), args, node)
     args = inputs.moved(interp, obj, args, node)
     interp.listeners.tell(ObjectCallEvent(obj, args, node))
     if commands.COMMANDS in obj.attrs:
@@ -2065,12 +2081,6 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         return task
     if (vectorized := _for_texts(interp, obj, args, node)) is not None:
         return vectorized
-    if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
-        # `batch.name` is what is in it by that name until it is called.
-        dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name
-        name = dotted.rpartition(".")[2]
-        if interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
-            return call_member(interp, v.Member(obj, name), args, node)
     if obj.api == SEQUENTIAL and args.pos and is_in_order(obj) and parts(obj):
         value = args.pos[0]
         for group, repeated in rounds(obj):

@@ -18,6 +18,7 @@ BASE = "base class"
 NAMELESS = "added part"
 """Under this name, which no attribute has, a module of the project keeps the parts that it was given under unknown names."""
 _ADDED = "@added"
+_REPLACED = "@replaced"
 _IN_ORDER = "@in order"
 _ROUND = "@round"
 """Attribute of a module: the loop that makes one in each of its rounds, of which only one is run."""
@@ -39,13 +40,29 @@ def parts(value: v.Obj) -> list[v.Value]:
     elif value.api in _DICTS:
         given = []
     added = value.attrs.get(_ADDED)
-    return [*given, *added.elts] if isinstance(added, v.Items) else given
+    held = [*given, *added.elts] if isinstance(added, v.Items) else given
+    replaced = value.attrs.get(_REPLACED)
+    if isinstance(replaced, v.Mapping):
+        held = [replaced.items.get(at, one) for at, one in enumerate(held)]
+    return held
+
+
+def replace(container: v.Obj, index: v.Value, new: v.Value, surely: bool) -> None:
+    """``modules[index] = new``, where it is known which module that is."""
+    held = parts(container)
+    at = index.value if isinstance(index, v.Lit) and type(index.value) is int else None
+    if at is None or not -len(held) <= at < len(held):
+        return
+    before = container.attrs.get(_REPLACED)
+    known = before.items if isinstance(before, v.Mapping) else {}
+    now = new if surely else v.join((held[at], new))
+    container.attrs[_REPLACED] = v.Mapping({**known, at % len(held): now})
 
 
 def known_layers(value: v.Obj) -> list[v.Value] | None:
     """The layers of a library that a list of modules is made of, where these are all, and none is made by a loop."""
     first = value.args.get("modules", 0) if value.api in _LISTS else None
-    if not isinstance(first, v.Items) or first.open or _ADDED in value.attrs:
+    if not isinstance(first, v.Items) or first.open or not value.attrs.keys().isdisjoint((_ADDED, _REPLACED)):
         return None
     known = all(isinstance(one, v.Obj) and _ROUND not in one.attrs for one in first.elts)
     return first.elts if first.elts and known else None

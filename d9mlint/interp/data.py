@@ -9,7 +9,17 @@ from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
-from d9mlint.interp.containers import any_part, container_of, is_dict, known_layers, named, parts, put
+from d9mlint.interp.containers import (
+    CONTAINERS,
+    any_part,
+    container_of,
+    is_dict,
+    known_layers,
+    named,
+    parts,
+    put,
+    replace,
+)
 from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.emptiness import RANGES, is_empty
@@ -934,6 +944,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             tensors.put(owner, value, each and (not interp.branching or _is_tested(interp)))
     elif isinstance(owner, v.Obj) and is_dict(owner):
         put(owner, [value])
+    elif isinstance(owner, v.Obj) and owner.api in CONTAINERS:
+        replace(owner, index, value, not interp.branching)
     elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
         if interp.branching:
             # On another path something else may be there, which the library may have put there.

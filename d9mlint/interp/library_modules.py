@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 
+_FUNCTIONS = ".functional."
+
+
 def is_module(interp: RunView, value: v.Obj) -> bool:
     """Whether a library made a module: one of PyTorch, or what is known to draw its weights from torch."""
     if value.type == TENSOR:
@@ -22,6 +25,6 @@ def is_module(interp: RunView, value: v.Obj) -> bool:
 def makes_module(interp: RunView, api: str) -> bool:
     """Whether a class or function of a library makes a module."""
     if api.startswith(("torch.nn.", "torchvision.models")):
-        return True
+        return _FUNCTIONS not in api
     makes = any(entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(api))
     return makes or interp.kb.role(api, "starts-evaluated") is not None

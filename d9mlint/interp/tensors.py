@@ -7,12 +7,13 @@ What the calls of PyTorch do is in ``rules/knowledge/tensors.yaml``; sizes and e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
+from d9mlint.interp.containers import parts
 from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, QUIET, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.device_names import together as used_together
@@ -556,13 +557,49 @@ def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
     frozen: v.Value = v.UNKNOWN if known is None or interp.branching else v.Lit(not known)
     for one in v.alternatives(module):
         if isinstance(one, (v.Inst, v.Obj)):
-            one.attrs[FROZEN_MODULE] = frozen
-            one.attrs[FROZEN_AT] = v.Lit(HEAP.clock)
+            _freeze(one, frozen, v.Lit(HEAP.clock), 0)
         elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj):
             if known is not True:
                 one.owner.attrs[FROZEN_PART] = v.TRUE
+            elif one.name in _last_parts(interp, one.owner):
+                continue
             if known is not False and FROZEN_MODULE in one.owner.attrs:
                 one.owner.attrs[FROZEN_MODULE] = v.UNKNOWN
+
+
+def _freeze(module: v.Inst | v.Obj, frozen: v.Value, at: v.Lit, depth: int) -> None:
+    """The same for its parts, which may be called by themselves: those that are made or put in later are not meant."""
+    module.attrs[FROZEN_MODULE] = frozen
+    module.attrs[FROZEN_AT] = at
+    for _, part in _parts(module) if depth < _MOST_PARTS else ():
+        if part.attrs.get(FROZEN_AT) is not at and (FROZEN_MODULE in part.attrs or v.truth(frozen) is True):
+            _freeze(part, frozen, at, depth + 1)
+
+
+def _parts(module: v.Inst | v.Obj) -> Iterator[tuple[str, v.Inst | v.Obj]]:
+    """The modules that are in a module, with the attributes that have them."""
+    inside = [("", one) for one in parts(module)] if isinstance(module, v.Obj) else []
+    held = [(name, value) for name, value in module.attrs.items() if not name.startswith("@")]
+    for name, value in [*inside, *held]:
+        for one in v.alternatives(value):
+            if isinstance(one, v.Inst) or (isinstance(one, v.Obj) and one.type != TENSOR):
+                yield name, one
+
+
+def _last_parts(interp: RunView, module: v.Obj) -> Sequence[str]:
+    """The attributes under which a model of a library has its last part, through which no gradient goes to the others."""
+    role = interp.kb.role(module.api, "ends-with-part")
+    return role.more if role is not None else ()
+
+
+def is_still(interp: RunView, module: v.Obj, args: v.Args) -> bool:
+    """Whether a call of a module of a library has no backward pass: no gradient is recorded, or neither its parameters nor
+    what it is given require grad. Those of its last part may, if that was replaced: it is looked at by itself."""
+    if no_gradient(interp):
+        return True
+    tensor = interp.kb.tensor(module.api)
+    quiet = FROZEN in interp.contexts or (tensor is not None and tensor.grad not in (None, "weights"))
+    return (quiet or frozen(module, _last_parts(interp, module))) and all(map(detached, args.values()))
 
 
 def may_be_frozen(module: v.Obj) -> bool:
@@ -571,32 +608,32 @@ def may_be_frozen(module: v.Obj) -> bool:
     return FROZEN_PART in module.attrs or (held is not None and v.truth(held) is not False)
 
 
-def frozen(module: v.Inst | v.Obj) -> bool:
-    """Whether the parameters of a module surely do not require grad: no part of it has been made, or thawed, since it was
-    frozen."""
+def frozen(module: v.Inst | v.Obj, but: Sequence[str] = ()) -> bool:
+    """Whether the parameters of a module surely do not require grad, ``but`` for those of parts: no other part of it has
+    been made, or thawed, since it was frozen."""
     held, at = module.attrs.get(FROZEN_MODULE), module.attrs.get(FROZEN_AT)
     if held is None or v.truth(held) is not True or not isinstance(at, v.Lit):
         return False
-    return not _has_thawed(module, at.value, 0)
+    return not _has_thawed(module, at.value, {id(module)}, but)
 
 
-def _has_thawed(module: v.Inst | v.Obj, since: int, depth: int) -> bool:
+def _has_thawed(module: v.Inst | v.Obj, since: int, seen: set[int], but: Sequence[str] = ()) -> bool:
     """Whether a part of a module may have been made, or thawed, since then."""
-    for name, value in list(module.attrs.items()):
-        for one in v.alternatives(value) if not name.startswith("@") else ():
-            if not isinstance(one, (v.Inst, v.Obj)) or (isinstance(one, v.Obj) and one.type == TENSOR):
-                continue
-            held = one.attrs.get(FROZEN_MODULE)
-            if held is not None and v.truth(held) is True:
-                continue
-            if held is not None or one.birth > since or depth >= _MOST_PARTS:
-                return True
-            if _has_thawed(one, since, depth + 1):
-                return True
+    for name, one in _parts(module):
+        if name in but or id(one) in seen:
+            continue
+        seen.add(id(one))
+        held, at = one.attrs.get(FROZEN_MODULE), one.attrs.get(FROZEN_AT)
+        known = held is not None and v.truth(held) is True and isinstance(at, v.Lit)
+        if not known and (held is not None or one.birth > since):
+            return True
+        if len(seen) > _MOST_LOOKED_AT or _has_thawed(one, at.value if known else since, seen):
+            return True
     return False
 
 
 _MOST_PARTS = 6
+_MOST_LOOKED_AT = 400
 
 
 def keeps_whole(left: v.Value, right: v.Value, op: str) -> bool:

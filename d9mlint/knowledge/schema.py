@@ -97,6 +97,7 @@ Role = Literal[
     "draws-weight",
     "draws-with-key",
     "enables-mode",
+    "ends-with-part",
     "equals-no-text",
     "false-in-programs",
     "fills-parameters",

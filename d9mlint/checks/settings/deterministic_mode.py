@@ -8,7 +8,14 @@ from d9mlint.base.findings import WARNS
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
-from d9mlint.checks.settings.mode_effects import OPS, changes, may_change
+from d9mlint.checks.settings.mode_effects import (
+    CALLED,
+    OPS,
+    changes,
+    may_change,
+    passes_back_alone,
+    wraps_loader,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CUDA,
@@ -20,13 +27,21 @@ from d9mlint.interp.activity import (
     where,
 )
 from d9mlint.interp.context import SPAWNED
-from d9mlint.interp.events import CallEvent, DecoratorEvent, EndEvent, EnvironmentEvent, ObjectCallEvent
+from d9mlint.interp.events import (
+    CallEvent,
+    DecoratorEvent,
+    EndEvent,
+    EnvironmentEvent,
+    IterationEvent,
+    ObjectCallEvent,
+)
+from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting
 from d9mlint.interp.switches import DETERMINISTIC
-from d9mlint.interp.tensors import no_gradient
+from d9mlint.interp.tensors import is_still, no_gradient
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -52,20 +67,43 @@ class DeterministicMode(Rule):
     used = marks_path(bool)
     changed = remembered_table(tuple[str, ...], bool)
     """What deterministic mode may change of what the program calls, by the modes with which it does not."""
+    layers = remembered_table(tuple[str, int, tuple[str, ...]], bool)
+    """The modules of libraries whose backward pass alone it may change, by where they are made, with the same modes."""
+    passed_back = remembered_table(tuple[str, int], bool)
+    """Whether any call of such a module has a backward pass, by where it is made: of one that is not in the table nothing
+    is known."""
+    wrappers = remembered_table(tuple[str, int], bool)
+    iterated = remembered_table(tuple[str, int], bool)
+    """What code that is not known makes of loaders, by where that is, and what of it is iterated."""
     hidden = remembered_table(str, bool)
     """What gave models, called with gradients, of which nobody knows what ops they call."""
 
     @on_call_if(lambda rule, api: may_change(rule.run.kb, api))
     def doubtful(self, call: CallEvent) -> None:
         """Something is called in which the mode may change something."""
+        name = call.api.removesuffix(CALLED)
+        if name != call.api and makes_module(self.run, name):
+            # Where it was made, it has been looked at.
+            return
         if () not in self.changed:
+            made = self.run.here(call.node)
             for excused in changes(self.run, call):
-                self.changed[excused] = True
+                if not excused and wraps_loader(self.run, call):
+                    self.wrappers[made.path, made.end] = True
+                elif passes_back_alone(self.run, call):
+                    self.layers[made.path, made.end, excused] = True
+                else:
+                    self.changed[excused] = True
 
     @on(ObjectCallEvent)
     def called(self, event: ObjectCallEvent) -> None:
         """What a function of a library gave is called: nobody knows what it is."""
-        if not event.obj.api.rpartition(".")[2][:1].isupper():
+        layer = is_module(self.run, event.obj)
+        still = layer and is_still(self.run, event.obj, event.args)
+        if layer and event.obj.node is not None and event.obj.file is not None:
+            module = (event.obj.file.path, event.obj.node.end)
+            self.passed_back[module] = not still or bool(self.passed_back.get(module))
+        if not still and not event.obj.api.rpartition(".")[2][:1].isupper():
             self.changed[()] = True
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
@@ -73,6 +111,15 @@ class DeterministicMode(Rule):
                 self.hidden[made.api] = True
             # What a method of it gives, as `cuda()`, is the model still.
             made = made.owner
+
+    @on(IterationEvent)
+    def loops(self, event: IterationEvent) -> None:
+        """Something is iterated."""
+        over = event.value
+        if isinstance(over, v.Obj) and over.node is not None and over.file is not None:
+            made = (over.file.path, over.node.end)
+            if made in self.wrappers:
+                self.iterated[made] = True
 
     @on(DecoratorEvent)
     def decorated(self, event: DecoratorEvent) -> None:
@@ -179,7 +226,17 @@ class DeterministicMode(Rule):
         """Whether deterministic mode may change something beside the ops that are reported."""
         if self.run.exhausted:
             return True
-        return any(not any(self.run.mode(name).value for name in modes) for modes in self.changed.known())
+        if any(made not in self.iterated for made in self.wrappers.known()):
+            return True
+        found = [
+            *self.changed.known(),
+            *(
+                modes
+                for path, end, modes in self.layers.known()
+                if self.passed_back.get((path, end)) is not False
+            ),
+        ]
+        return any(not any(self.run.mode(name).value for name in modes) for modes in found)
 
     def _cublas(self) -> None:
         place = self.call

@@ -8,8 +8,9 @@ from d9mlint.checks.coverage import PLAIN
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import COMMON_METHODS, MAX_GUESSES
-from d9mlint.interp.library_modules import is_module
-from d9mlint.interp.tensors import MODULE_OF, TENSOR
+from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.library_modules import is_module, makes_module
+from d9mlint.interp.tensors import MODULE_OF, TENSOR, detached, no_gradient
 from d9mlint.interp.unknown_models import asked_parameters
 from d9mlint.interp.usage import flatten
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import OpEntry
 
 CALLED = ".__call__"
+_MODULE = "torch.nn.Module"
 OPS = ("DET401", "DET404", "DET407", "DET408")
 """The rules that report ops which the mode may change, each at its place."""
 _BY_SWITCH = ("DET302", "DET405")
@@ -42,11 +44,22 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
         method = name.rpartition(".")[2]
         candidates = run.methods_named(method)
         return [()] if candidates and (method in COMMON_METHODS or len(candidates) > MAX_GUESSES) else []
-    found = [tuple(entry.unless_mode) for entry in _switched(run.kb, name) if _applies(entry, call)]
+    found = [tuple(entry.unless_mode) for entry in _switched(run.kb, name) if _applies(run, entry, call)]
     known = run.kb.role(name, "mode-changes-nothing")
     if known is not None and known.when:
         return found if all_hold(call.args, known.when, call.owner) is True else [()]
+    owner, _, method = name.rpartition(".")
+    if makes_module(run, owner):
+        # Models of libraries are modules.
+        name = f"{_MODULE}.{method}" if _is_unchanged(run.kb, f"{_MODULE}.{method}") else name
     return found if _is_unchanged(run.kb, name) else [()]
+
+
+def passes_back_alone(run: RunView, call: CallEvent) -> bool:
+    """Whether a call makes a module of a library, in whose backward pass alone the mode may change anything: what is
+    known to vary in its forward pass is no such op."""
+    api = call.api
+    return makes_module(run, api) and all(entry.passes == "backward" for entry in _switched(run.kb, api))
 
 
 def _makes_optimizer(run: RunView, args: v.Args) -> bool:
@@ -60,6 +73,16 @@ def _makes_optimizer(run: RunView, args: v.Args) -> bool:
         isinstance(one, v.Inst) or (isinstance(one, v.Obj) and (one.type == TENSOR or is_module(run, one)))
         for value in others
         for one in flatten(value)
+    )
+
+
+def wraps_loader(run: RunView, call: CallEvent) -> bool:
+    """Whether what is called is given a loader, and no model or function that it could call: where its result is iterated,
+    as that of a progress bar, it gives the batches."""
+    given = [one for value in call.args.values() for one in flatten(value)]
+    return any(isinstance(one, v.Obj) and one.type == LOADER for one in given) and not any(
+        isinstance(one, (v.Inst, v.Func, v.Cls)) or (isinstance(one, v.Obj) and is_module(run, one))
+        for one in given
     )
 
 
@@ -92,7 +115,10 @@ def _is_switched(entry: OpEntry) -> bool:
     return entry.rule in _BY_SWITCH and "cuda" in entry.devices
 
 
-def _applies(entry: OpEntry, call: CallEvent) -> bool:
+def _applies(run: RunView, entry: OpEntry, call: CallEvent) -> bool:
+    if entry.passes == "backward" and not makes_module(run, call.api.removesuffix(CALLED)):
+        if no_gradient(run) or all(map(detached, call.args.values())):
+            return False
     if all_hold(call.args, entry.when, call.owner) is False:
         return False
     return any_holds(call.args, entry.unless, call.owner) is not True
