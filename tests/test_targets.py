@@ -572,6 +572,22 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ("All of the code was written in Python 3.6 and\nKeras 2.2.4.", "keras", "2.2.4"),
         ("Trained with the TensorFlow 1.14 framework on one GPU.", "tensorflow", "1.14"),
         ("It needs PyTorch (1.7.1).", "torch", "1.7.1"),
+        ("NetVLAD in TensorFlow 2.0 for image retrieval.", "tensorflow", "2.0"),
+        ("A small U-Net, with [PyTorch](https://pytorch.org) 1.4.0.", "torch", "1.4.0"),
+        ("This is a TF 1.14 implementation of a paper.", "tensorflow", "1.14"),
+        ("- TF 1.14", "tensorflow", "1.14"),
+        (
+            "## Setup\n\nItem | Value\n:---: | :---:\nkeras | 2.2.4\ntensorflow-gpu | 1.12.0",
+            "tensorflow",
+            "1.12.0",
+        ),
+        (
+            "## Environment\n\n|Item|Value|Item|Value|\n|--|--|--|--|\n|keras|2.2.4|OS|win10|\n|TensorFlow|1.10/v1.12|Python|3.6.7|",
+            "tensorflow",
+            "1.12",
+        ),
+        ("| Library | Version |\n| --- | --- |\n| `torch` | 1.7.1 |", "torch", "1.7.1"),
+        ("| Python | PyTorch | CUDA |\n| --- | --- | --- |\n| 3.6 | 1.4.0 | 10.1 |", "torch", "1.4.0"),
     ],
 )
 def test_versions_in_a_readme_count_where_no_other_file_pins(
@@ -646,6 +662,12 @@ def test_other_lines_of_a_script_are_no_versions(tmp_path: Path, line: str) -> N
         "torch==1.4.0\n------------\n\nHere it is 0.913.",
         "### torch==1.4.0",
         "    ./compare.sh a \\\n    torch==1.4.0",
+        "| Framework | Accuracy |\n| --- | --- |\n| PyTorch | 1.25 |",
+        "| Python | PyTorch |\n| --- | --- |\n| 3.6 | 1.4.0 |\n| 3.8 | 1.9.0 |",
+        "A bug that was fixed in PyTorch 1.4.0.",
+        "The original code is in PyTorch 1.4.0.",
+        "A model in PyTorch 1.4.0 or newer.",
+        "A model.\n\n## Results\n\nA figure in PyTorch 1.4.0.",
     ],
 )
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:

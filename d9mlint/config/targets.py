@@ -442,7 +442,8 @@ def _pinned(pins: tuple[Pin, ...]) -> Target:
     named = _contradicting(pins)
     if len(named) > 1:
         newest, *older = ordered = sorted(named, key=parse, reverse=True)
-        source = f"the newest of those pinned in {', '.join(named[version] for version in ordered)}"
+        places = dict.fromkeys(named[version] for version in ordered)
+        source = f"the newest of those pinned in {', '.join(places)}"
         return Target(newest, older[-1], source, tuple(older))
     if pin.exact:
         version = pin.spec[2:]
