@@ -12,6 +12,7 @@ import configparser
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +73,11 @@ _CUDA_LABEL = re.compile(r"\+(cuda)\d[\w.]*$", re.ASCII)
 _TORCH_LABEL = re.compile(r"\+pt(\d)(\d+)(?:cu\d+|cpu)$", re.ASCII)
 """What a version says of the CUDA that it is built for: ``0.4.13+cuda12.cudnn89``."""
 _WHOLE = 1_000_000
+_EXPLICIT = "@EXPLICIT"
+"""The line before the packages in what `conda list --explicit` writes."""
+_PACKAGE = re.compile(r"://\S*/([\w.-]+)-(\d[\w.]*)-([\w.]+?)\.(?:conda|tar\.bz2)(?:#\w*)?$", re.ASCII)
+"""The file of a package of conda: its name, version and build."""
+_PYTHON = re.compile(r"\s*(?:python-)?(\d+\.\d+(?:\.\d+)*)\s*$", re.ASCII | re.MULTILINE)
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*(.*)", re.DOTALL)
 _ASIDE = re.compile(
@@ -412,12 +418,28 @@ def _requirements(reader: _Reader, name: str, path: Path, text: str) -> None:
                 reader.file(other, _requirements)
             else:
                 reader.problem(name, number, f"includes {option.group(1).strip()}, which does not exist")
-        elif line and not line.startswith(("-", ".", "/")):
+        elif (package := _PACKAGE.search(line)) is not None:
+            # A line of `conda list --explicit`.
+            _conda(reader, name, "=".join(package.groups()), number)
+        elif line and not line.startswith(("-", ".", "/")) and line != _EXPLICIT:
             body = _LINE_OPTION.split(line)[0]
             # What `pip install` is given on its command line may stand on one line.
             for one in body.split() if body != line and _NAMES.fullmatch(body) else [body]:
                 reader.requirement(one, name, number)
         number += 1 + raw.count("\0")
+
+
+def _explicit(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """A file whose name may be that of a list of conda's packages, read where it says that it is one."""
+    if any(line.strip() == _EXPLICIT for line in text.splitlines()):
+        _requirements(reader, name, path, text)
+
+
+def _python(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """The release of Python of a project, as tools that install it read it: ``3.7.4``, ``python-3.7.4``."""
+    found = _PYTHON.match(text)
+    if found is not None:
+        reader.add("python", f"=={found[1]}", name, 1)
 
 
 def _line(text: str, *needles: str) -> int:
@@ -480,6 +502,10 @@ def _pipfile(reader: _Reader, name: str, path: Path, text: str) -> None:
     data = _toml(reader, name, text)
     for part in ("packages", "dev-packages"):
         _table(reader, name, text, _dict(data.get(part)), part)
+    for key in ("python_version", "python_full_version"):
+        release = _dict(data.get("requires")).get(key)
+        if isinstance(release, str):
+            reader.add("python", release, name, reader.line(text, key))
 
 
 def _pipfile_lock(reader: _Reader, name: str, path: Path, text: str) -> None:
@@ -612,6 +638,9 @@ def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
             image = _IMAGE.search(lines[first])
             if image:
                 reader.add(image.group(1), f"=={image.group(2)}", name, first + 1, channel=IMAGE)
+            python = _PYTHON_IMAGE.match(lines[first])
+            if python:
+                reader.add("python", f"=={python.group(1)}", name, first + 1)
             for_gpus = _GPU_IMAGE.search(lines[first])
             if for_gpus:
                 _ask_for_extras(reader, {library_name(for_gpus.group(1)): {"cuda"}})
@@ -620,6 +649,8 @@ def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
 
 
 _IMAGE = re.compile(r"\b(?:pytorch|tensorflow)/(pytorch|tensorflow):(\d+(?:\.\d+)+)", re.ASCII)
+
+_PYTHON_IMAGE = re.compile(r"\s*FROM\s+(?:\S*/)?python:(\d+\.\d+(?:\.\d+)*)", re.ASCII | re.IGNORECASE)
 
 _GPU_IMAGE = re.compile(r"\bnvidia/(jax)\b(?!/)", re.ASCII)
 """An image in which a library is built for CUDA: ``nvcr.io/nvidia/jax:24.10-py3``."""
@@ -731,7 +762,7 @@ def _table_releases(lines: list[str]) -> Iterator[tuple[int, str, str]]:
         heading = _cells(lines[number - 1])
         rows = _rows(lines, number + 1)
         for at, row in rows:
-            for column, (name, cell) in enumerate(zip(row, row[1:], strict=False), 1):
+            for column, (name, cell) in enumerate(pairwise(row), 1):
                 if required or (column < len(heading) and _VERSIONS.search(heading[column])):
                     yield from ((at, name, release) for release in _cell_releases(cell))
         if len(rows) == 1:
@@ -807,7 +838,9 @@ def _used_releases(text: str) -> dict[str, tuple[int, str]]:
         for written in _WRITTEN_FOR.finditer(line):
             before = line[: written.start()]
             library = _framework(written[1] or written[3])
-            if len(named.get(library, ())) == 1 and not (_OF_OTHERS.search(before) or _OF_CHANGES.search(before)):
+            if len(named.get(library, ())) == 1 and not (
+                _OF_OTHERS.search(before) or _OF_CHANGES.search(before)
+            ):
                 used.setdefault(library, (number, written[2] or written[4]))
     for sentence in _SENTENCE.finditer(plain):
         said = _USED.search(sentence[0])
@@ -884,7 +917,7 @@ def _ask_for_extras(reader: _Reader, extras: Mapping[str, set[str]]) -> None:
 def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None, version: str) -> None:
     """A version of a framework that a README names: ``PyTorch 1.3`` is any release of that series, ``1.4.0+`` the first."""
     name = "tensorflow" if name.lower() == "tf" else name.lower()
-    if name not in DISTRIBUTIONS and name not in DISTRIBUTIONS.values():
+    if name not in DISTRIBUTIONS and name not in DISTRIBUTIONS.values() and name != "python":
         return
     least = version.endswith(("+", "%2B")) or operator in (">=", "≥", "%3E%3D", "%E2%89%A5")
     number = re.split(r"\+|%|\.x", version)[0]
@@ -992,6 +1025,12 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("environment*.y*ml", _environment),
     ("*env*.y*ml", _perhaps_environment),
     ("*conda*.y*ml", _perhaps_environment),
+    ("*conda*.txt", _explicit),
+    ("*env*.txt", _explicit),
+    ("*spec*.txt", _explicit),
+    ("*packages*.txt", _explicit),
+    (".python-version", _python),
+    ("runtime.txt", _python),
     ("Dockerfile*", _dockerfile),
     ("[Rr][Ee][Aa][Dd][Mm][Ee]", _readme),
     ("[Rr][Ee][Aa][Dd][Mm][Ee].*", _readme),
