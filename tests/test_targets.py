@@ -582,7 +582,7 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
             "1.12.0",
         ),
         (
-            "## Environment\n\n|Item|Value|Item|Value|\n|--|--|--|--|\n|keras|2.2|OS|a|\n|TensorFlow|1.10/v1.12|Python|3.6.7|",
+            "## Environment\n\n|Item|Value|Item|Value|\n|--|--|--|--|\n|keras|2.2|OS|a|\n|TF|1.10/v1.12|Python|3.6.7|",
             "tensorflow",
             "1.12",
         ),
