@@ -124,9 +124,8 @@ class Targets:
                     new[library] = version
                 continue
             target = self.version(library)
-            if target.source == _INFERRED and target.version == version:
-                continue
-            if _is_recorded(target) and compare(parse(target.version), parse(version)) <= 0:
+            told = target.source == _INFERRED or _is_recorded(target)
+            if told and compare(parse(target.version), parse(version)) <= 0:
                 continue
             if _is_unpinned(target) or _up_to(version, target):
                 new[library] = version
