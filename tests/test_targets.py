@@ -572,6 +572,22 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ("All of the code was written in Python 3.6 and\nKeras 2.2.4.", "keras", "2.2.4"),
         ("Trained with the TensorFlow 1.14 framework on one GPU.", "tensorflow", "1.14"),
         ("It needs PyTorch (1.7.1).", "torch", "1.7.1"),
+        ("NetVLAD in TensorFlow 2.0 for image retrieval.", "tensorflow", "2.0"),
+        ("A small U-Net, with [PyTorch](https://pytorch.org) 1.4.0.", "torch", "1.4.0"),
+        ("This is a TF 1.14 implementation of a paper.", "tensorflow", "1.14"),
+        ("- TF 1.14", "tensorflow", "1.14"),
+        (
+            "## Setup\n\nItem | Value\n:---: | :---:\nkeras | 2.2.4\ntensorflow-gpu | 1.12.0",
+            "tensorflow",
+            "1.12.0",
+        ),
+        (
+            "## Environment\n\n|Item|Value|Item|Value|\n|--|--|--|--|\n|keras|2.2|OS|a|\n|TF|1.10/v1.12|Python|3.6.7|",
+            "tensorflow",
+            "1.12",
+        ),
+        ("| Library | Version |\n| --- | --- |\n| `torch` | 1.7.1 |", "torch", "1.7.1"),
+        ("| Python | PyTorch | CUDA |\n| --- | --- | --- |\n| 3.6 | 1.4.0 | 10.1 |", "torch", "1.4.0"),
     ],
 )
 def test_versions_in_a_readme_count_where_no_other_file_pins(
@@ -581,6 +597,56 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
     assert found.version.startswith(version) and "README.md:" in found.source
     pinned = project(tmp_path / "pinned", README__md=line, requirements__txt=f"{library}==2.0.1\n")
     assert pinned.version(library).source == "pinned in requirements.txt:1"
+
+
+_EXPLICIT = "# platform: linux-64\n@EXPLICIT\nhttps://repo.anaconda.com/pkgs/main/linux-64/"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "version", "says"),
+    [
+        ("requirements.txt", _EXPLICIT + "python-3.7.6-h0371630_2.conda", "2.11", "for Python 3.7"),
+        ("spec-file.txt", _EXPLICIT + "python-3.6.10-h1_1.tar.bz2#0123abcd", "2.6", "for Python 3.6"),
+        ("conda.txt", _EXPLICIT + "tensorflow-gpu-2.1.0-h0d30ee6_0.conda", "2.1.0", "conda.txt:3"),
+        ("environment.yml", "dependencies:\n- python=3.7\n- tensorflow\n", "2.11", "environment.yml:2"),
+        ("requirements.txt", "tensorflow>=2.0", releases("tensorflow")[0], "newest version allowed"),
+        (
+            "Pipfile",
+            '[packages]\ntensorflow = "*"\n[requires]\npython_version = "3.8"\n',
+            "2.13",
+            "Pipfile:4",
+        ),
+        ("Dockerfile", "FROM python:3.7-slim\n", "2.11", "Dockerfile:1"),
+        ("runtime.txt", "python-3.6.9\n", "2.6", "runtime.txt:1"),
+        (".python-version", "3.6.9\n", "2.6", ".python-version:1"),
+        ("README.md", "# A program\n\n- Python 3.6\n- tensorflow\n", "2.6", "README.md:3"),
+    ],
+)
+def test_a_release_of_python_bounds_what_nothing_pins(
+    tmp_path: Path, name: str, text: str, version: str, says: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    found = find_targets(tmp_path)
+    assert found.version("tensorflow").version == version
+    assert says in found.version("tensorflow").source
+    assert not found.warnings
+
+
+def test_what_an_older_python_excludes_is_not_taken_from_a_range(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        environment__yml="dependencies:\n- python=3.7\n- pip:\n  - tensorflow>=2.0\n  - torch==2.4.0\n",
+    )
+    assert (
+        found.version("tensorflow").version == "2.11"
+        and "for Python 3.7" in found.version("tensorflow").source
+    )
+    assert found.version("torch").version == "2.4.0"
+    older = found.with_inferred({"tensorflow": "1.15"})
+    assert older.version("tensorflow").version == "2.11"
+    free = project(tmp_path / "free", environment__yml="dependencies:\n- python=3.7\n- tensorflow\n")
+    assert free.with_inferred({"tensorflow": "1.15"}).version("tensorflow").version == "1.15"
+    assert free.with_inferred({"tensorflow": "2.15"}).version("tensorflow").version == "2.11"
 
 
 @pytest.mark.parametrize(
@@ -623,7 +689,7 @@ def test_other_lines_of_a_script_are_no_versions(tmp_path: Path, line: str) -> N
         "- The results of pytorch 1.3 differ",
         "Real output (torch 2.5.1, Python 3.11):",
         "- torch_scatter-2.0.5",
-        "    conda create -n torch python=3.8 pytorch",
+        "    conda create -n torch python=3.12 pytorch",
         "    conda run -n a train.py torch=1.7.1",
         "    pip install a && python train.py create torch=1.7.1",
         "We compared with torch==1.4.0",
@@ -646,6 +712,12 @@ def test_other_lines_of_a_script_are_no_versions(tmp_path: Path, line: str) -> N
         "torch==1.4.0\n------------\n\nHere it is 0.913.",
         "### torch==1.4.0",
         "    ./compare.sh a \\\n    torch==1.4.0",
+        "| Framework | Accuracy |\n| --- | --- |\n| PyTorch | 1.25 |",
+        "| Python | PyTorch |\n| --- | --- |\n| 3.6 | 1.4.0 |\n| 3.8 | 1.9.0 |",
+        "A bug that was fixed in PyTorch 1.4.0.",
+        "The original code is in PyTorch 1.4.0.",
+        "A model in PyTorch 1.4.0 or newer.",
+        "A model.\n\n## Results\n\nA figure in PyTorch 1.4.0.",
     ],
 )
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:

@@ -12,6 +12,7 @@ import configparser
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +73,11 @@ _CUDA_LABEL = re.compile(r"\+(cuda)\d[\w.]*$", re.ASCII)
 _TORCH_LABEL = re.compile(r"\+pt(\d)(\d+)(?:cu\d+|cpu)$", re.ASCII)
 """What a version says of the CUDA that it is built for: ``0.4.13+cuda12.cudnn89``."""
 _WHOLE = 1_000_000
+_EXPLICIT = "@EXPLICIT"
+"""The line before the packages in what `conda list --explicit` writes."""
+_PACKAGE = re.compile(r"://\S*/([\w.-]+)-(\d[\w.]*)-([\w.]+?)\.(?:conda|tar\.bz2)(?:#\w*)?$", re.ASCII)
+"""The file of a package of conda: its name, version and build."""
+_PYTHON = re.compile(r"\s*(?:python-)?(\d+\.\d+(?:\.\d+)*)\s*$", re.ASCII | re.MULTILINE)
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[\w.]*?)(?:%2B|[+-])", re.ASCII)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*(.*)", re.DOTALL)
 _ASIDE = re.compile(
@@ -412,12 +418,28 @@ def _requirements(reader: _Reader, name: str, path: Path, text: str) -> None:
                 reader.file(other, _requirements)
             else:
                 reader.problem(name, number, f"includes {option.group(1).strip()}, which does not exist")
-        elif line and not line.startswith(("-", ".", "/")):
+        elif (package := _PACKAGE.search(line)) is not None:
+            # A line of `conda list --explicit`.
+            _conda(reader, name, "=".join(package.groups()), number)
+        elif line and not line.startswith(("-", ".", "/")) and line != _EXPLICIT:
             body = _LINE_OPTION.split(line)[0]
             # What `pip install` is given on its command line may stand on one line.
             for one in body.split() if body != line and _NAMES.fullmatch(body) else [body]:
                 reader.requirement(one, name, number)
         number += 1 + raw.count("\0")
+
+
+def _explicit(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """A file whose name may be that of a list of conda's packages, read where it says that it is one."""
+    if any(line.strip() == _EXPLICIT for line in text.splitlines()):
+        _requirements(reader, name, path, text)
+
+
+def _python(reader: _Reader, name: str, path: Path, text: str) -> None:
+    """The release of Python of a project, as tools that install it read it: ``3.7.4``, ``python-3.7.4``."""
+    found = _PYTHON.match(text)
+    if found is not None:
+        reader.add("python", f"=={found[1]}", name, 1)
 
 
 def _line(text: str, *needles: str) -> int:
@@ -480,6 +502,10 @@ def _pipfile(reader: _Reader, name: str, path: Path, text: str) -> None:
     data = _toml(reader, name, text)
     for part in ("packages", "dev-packages"):
         _table(reader, name, text, _dict(data.get(part)), part)
+    for key in ("python_version", "python_full_version"):
+        release = _dict(data.get("requires")).get(key)
+        if isinstance(release, str):
+            reader.add("python", release, name, reader.line(text, key))
 
 
 def _pipfile_lock(reader: _Reader, name: str, path: Path, text: str) -> None:
@@ -612,6 +638,9 @@ def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
             image = _IMAGE.search(lines[first])
             if image:
                 reader.add(image.group(1), f"=={image.group(2)}", name, first + 1, channel=IMAGE)
+            python = _PYTHON_IMAGE.match(lines[first])
+            if python:
+                reader.add("python", f"=={python.group(1)}", name, first + 1)
             for_gpus = _GPU_IMAGE.search(lines[first])
             if for_gpus:
                 _ask_for_extras(reader, {library_name(for_gpus.group(1)): {"cuda"}})
@@ -620,6 +649,8 @@ def _dockerfile(reader: _Reader, name: str, path: Path, text: str) -> None:
 
 
 _IMAGE = re.compile(r"\b(?:pytorch|tensorflow)/(pytorch|tensorflow):(\d+(?:\.\d+)+)", re.ASCII)
+
+_PYTHON_IMAGE = re.compile(r"\s*FROM\s+(?:\S*/)?python:(\d+\.\d+(?:\.\d+)*)", re.ASCII | re.IGNORECASE)
 
 _GPU_IMAGE = re.compile(r"\bnvidia/(jax)\b(?!/)", re.ASCII)
 """An image in which a library is built for CUDA: ``nvcr.io/nvidia/jax:24.10-py3``."""
@@ -669,9 +700,9 @@ def extra_of(requirement: str) -> str:
 
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
-    requirements that do, lines of other texts that are one release as pip writes it, badges, and commands that install
-    one version; likewise, the only extra of a library. Where these are silent about a framework, sentences that say with
-    which release of it the program is used, if all of the text names that one alone."""
+    requirements that do, lines of other texts that are one release as pip writes it, badges, tables of versions, and
+    commands that install one version; likewise, the only extra of a library. Where these are silent about a framework,
+    sentences that say with which release of it the program is used, if all of the text names that one alone."""
     reader.prose = True
     reader.gpus = reader.gpus or _GPUS.search(text) is not None
     required = False
@@ -679,6 +710,8 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     before = len(reader.pins)
     lines = text.splitlines()
     releases = _release_lines(lines)
+    for number, framework, release in _table_releases(lines):
+        _said(reader, name, number, framework, None, release)
     for number, written in enumerate(lines, 1):
         if len(written) > LONGEST:
             continue
@@ -714,6 +747,49 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
             _said(reader, name, number, library, None, release)
     reader.prose = False
     _ask_for_extras(reader, extras)
+
+
+def _table_releases(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """The releases that the tables of a README state, each with its line: in the cell behind a name, ``| keras | 2.2.4 |``,
+    of a section about requirements or below a heading such as ``Version``; and in the only row, below names in the
+    heading. A cell may have several, ``1.10/1.12``. A table of more rows lists what goes together."""
+    required = False
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith("#"):
+            required = _SECTION.search(line) is not None
+        if not number or len(line) > LONGEST or not _TABLE.fullmatch(line):
+            continue
+        heading = _cells(lines[number - 1])
+        rows = _rows(lines, number + 1)
+        for at, row in rows:
+            for column, (name, cell) in enumerate(pairwise(row), 1):
+                if required or (column < len(heading) and _VERSIONS.search(heading[column])):
+                    yield from ((at, name, release) for release in _cell_releases(cell))
+        if len(rows) == 1:
+            at, row = rows[0]
+            for name, cell in zip(heading, row, strict=False):
+                yield from ((at, name, release) for release in _cell_releases(cell))
+
+
+def _rows(lines: list[str], first: int) -> list[tuple[int, list[str]]]:
+    """The rows of a table from a line on, with their numbers."""
+    found: list[tuple[int, list[str]]] = []
+    for number in range(first, len(lines)):
+        line = lines[number]
+        if "|" not in line or len(line) > LONGEST:
+            break
+        found.append((number + 1, _cells(line)))
+    return found
+
+
+def _cells(line: str) -> list[str]:
+    return [_plain(_SPACES.sub(" ", cell)) for cell in line.strip().strip("|").split("|")]
+
+
+def _cell_releases(cell: str) -> list[str]:
+    """The releases that a cell of a table has, empty where it has anything else."""
+    parts = [part.removeprefix("v") for part in _ALTERNATIVES.split(cell)]
+    return parts if all(_VERSION.fullmatch(part) for part in parts) else []
 
 
 def _script(reader: _Reader, name: str, path: Path, text: str) -> None:
@@ -753,11 +829,19 @@ def _used_releases(text: str) -> dict[str, tuple[int, str]]:
         for line in text.splitlines()
     )
     named: dict[str, set[str]] = {}
-    for found in _FRAMEWORK_RELEASE.finditer(plain):
-        named.setdefault(library_name(found[1]), set()).add(found[2])
+    for found in _FRAMEWORK_RELEASE.finditer(f"{plain}\n{text}"):
+        named.setdefault(_framework(found[1]), set()).add(found[2])
     used: dict[str, tuple[int, str]] = {}
     if not named:
         return used
+    for number, line in _introduction(text.splitlines()):
+        for written in _WRITTEN_FOR.finditer(line):
+            before = line[: written.start()]
+            library = _framework(written[1] or written[3])
+            if len(named.get(library, ())) == 1 and not (
+                _OF_OTHERS.search(before) or _OF_CHANGES.search(before)
+            ):
+                used.setdefault(library, (number, written[2] or written[4]))
     for sentence in _SENTENCE.finditer(plain):
         said = _USED.search(sentence[0])
         if said is None or _OF_OTHERS.search(sentence[0], 0, said.start()):
@@ -766,11 +850,27 @@ def _used_releases(text: str) -> dict[str, tuple[int, str]]:
         while (part := _IN_LIST.match(sentence[0], end)) is not None:
             end = part.end()
             release = _FRAMEWORK_RELEASE.fullmatch(part[1])
-            library = library_name(release[1]) if release is not None else ""
+            library = _framework(release[1]) if release is not None else ""
             if release is not None and len(named[library]) == 1:
                 at = sentence.start() + part.start(1)
                 used.setdefault(library, (plain.count("\n", 0, at) + 1, release[2]))
     return used
+
+
+def _framework(name: str) -> str:
+    """The library that a text means by a name."""
+    return "tensorflow" if name.lower() == "tf" else library_name(name)
+
+
+def _introduction(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The title of a README and the sentences before its first section, with their lines."""
+    titles = 0
+    for number, line in enumerate(lines, 1):
+        titles += line.lstrip().startswith("#") or (number > 1 and _UNDERLINE.fullmatch(line) is not None)
+        if titles > 1 or _ITEM.match(line) or "|" in line or len(line) > LONGEST:
+            return
+        for sentence in re.split(r"(?<=[.!?:])\s+", _plain(_SPACES.sub(" ", line))):
+            yield number, sentence
 
 
 def _plain(line: str) -> str:
@@ -816,8 +916,8 @@ def _ask_for_extras(reader: _Reader, extras: Mapping[str, set[str]]) -> None:
 
 def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None, version: str) -> None:
     """A version of a framework that a README names: ``PyTorch 1.3`` is any release of that series, ``1.4.0+`` the first."""
-    name = name.lower()
-    if name not in DISTRIBUTIONS and name not in DISTRIBUTIONS.values():
+    name = "tensorflow" if name.lower() == "tf" else name.lower()
+    if name not in DISTRIBUTIONS and name not in DISTRIBUTIONS.values() and name != "python":
         return
     least = version.endswith(("+", "%2B")) or operator in (">=", "≥", "%3E%3D", "%E2%89%A5")
     number = re.split(r"\+|%|\.x", version)[0]
@@ -838,14 +938,32 @@ _BREAK = re.compile(r"<br\s*/?>$", re.IGNORECASE)
 _CELL = re.compile(r"</?t[dh]\b", re.IGNORECASE)
 _GOES_ON = re.compile(r"[a-z\d|(]|[=-]{2,}$|</?t[dh]\b")
 """The beginning of a line that goes on with the sentence or the cell above, or that makes a heading of it."""
+_TABLE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*")
+"""What stands between the heading of a table and its rows."""
+_VERSIONS = re.compile(r"\b(?:versions?|releases?)\b", re.IGNORECASE)
+_VERSION = re.compile(r"\d+\.(?:x|\d+(?:\.\d+)*\+?)", re.ASCII | re.IGNORECASE)
+_ALTERNATIVES = re.compile(r"\s*(?:[/,]|\bor\b)\s*")
 _EQUALS = re.compile(r"\s*==\s*")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _TESTED = re.compile(r"\b(?:tested|developed|implemented|run) (?:with|on|under|using|in)\b", re.IGNORECASE)
 _ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
-_FRAMEWORK_RELEASE = re.compile(
-    r"\b(pytorch|torch|tensorflow(?:-gpu)?|keras)(?:\s+version)?[ \t=-]*\(?v?(\d+\.\d+(?:\.\d+)*)\)?",
+_RELEASE_IN_TEXT = (
+    r"\b(pytorch|torch|tensorflow(?:-gpu)?|tf|keras)(?:\s+version)?[ \t=-]*\(?v?(\d+\.\d+(?:\.\d+)*)\)?"
+)
+_FRAMEWORK_RELEASE = re.compile(_RELEASE_IN_TEXT, re.ASCII | re.IGNORECASE)
+_WRITTEN_FOR = re.compile(
+    rf"\b(?:in|with|using|for|on)\s+{_RELEASE_IN_TEXT}(?![\w.]*\d|\s*(?:\+|or\b|and\b|to\b))"
+    rf"|{_RELEASE_IN_TEXT}\s+(?:based\s+)?(?:re-?)?(?:implementation|code|version|port)\b",
     re.ASCII | re.IGNORECASE,
 )
+"""What a title says of the release for which a program is written: ``NetVLAD in TensorFlow 2.0``."""
+_OF_CHANGES = re.compile(
+    r"\b(?:bugs?|fix\w*|broken|breaks?|errors?|issues?|problems?|new|features?|chang\w*|introduc\w*|deprecat\w*|remov\w*"
+    r"|add(?:s|ed)?|available|migrat\w*|upgrad\w*|convert\w*|moved?|mov(?:es|ing))\b",
+    re.IGNORECASE,
+)
+"""What a sentence says of a release that does not mean the program as it is."""
+_UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*")
 _LONGEST_PARAGRAPH = 20_000
 _NO_SENTENCE = re.compile(r"^\s*#|\||</?t[dh]\b")
 """A line that is a heading or a row of a table."""
@@ -907,6 +1025,12 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("environment*.y*ml", _environment),
     ("*env*.y*ml", _perhaps_environment),
     ("*conda*.y*ml", _perhaps_environment),
+    ("*conda*.txt", _explicit),
+    ("*env*.txt", _explicit),
+    ("*spec*.txt", _explicit),
+    ("*packages*.txt", _explicit),
+    (".python-version", _python),
+    ("runtime.txt", _python),
     ("Dockerfile*", _dockerfile),
     ("[Rr][Ee][Aa][Dd][Mm][Ee]", _readme),
     ("[Rr][Ee][Aa][Dd][Mm][Ee].*", _readme),

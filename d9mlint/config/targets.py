@@ -31,6 +31,7 @@ from d9mlint.knowledge.versions import (
 
 _INFERRED = "inferred from the names that the program uses"
 _RECORDED = "the newest with which the notebook can have run, as it records"
+_FOR_PYTHON = "the newest for Python "
 _NEWEST_KNOWN = "newest known"
 _NOT_KNOWN = "not known"
 INSTALLED = "=="
@@ -123,11 +124,10 @@ class Targets:
                     new[library] = version
                 continue
             target = self.version(library)
-            if target.source == _INFERRED and target.version == version:
+            told = target.source == _INFERRED or _is_recorded(target)
+            if told and compare(parse(target.version), parse(version)) <= 0:
                 continue
-            if target.source == _RECORDED and compare(parse(target.version), parse(version)) <= 0:
-                continue
-            if target.source in _UNPINNED or _up_to(version, target):
+            if _is_unpinned(target) or _up_to(version, target):
                 new[library] = version
         if not new:
             return self
@@ -148,7 +148,7 @@ class Targets:
         said: list[str] = []
         for library, name in (("torch", "PyTorch"), ("tensorflow", "TensorFlow")):
             target, known = self.version(library), releases(library)
-            if not known or target.source in _UNPINNED or not target.version:
+            if not known or _is_unpinned(target) or not target.version:
                 continue
             newest, oldest = known[0], known[-1]
             numbers = (*parse(target.version), 0)[:2]
@@ -182,7 +182,7 @@ class Targets:
         if self.matches(library, spec):
             return True
         target = self.version(library)
-        free = target.source in _UNPINNED and target.source not in (_INFERRED, _RECORDED)
+        free = _is_unpinned(target) and target.source != _INFERRED and not _is_recorded(target)
         return any(matches(spec, old) for old in (releases(library) if free else target.older))
 
     def requires(self, library: str) -> bool:
@@ -272,7 +272,9 @@ class Targets:
         if inferred is not None and inferred.startswith(INSTALLED):
             version = inferred.removeprefix(INSTALLED)
             return Target(version, version, "which the notebook installs")
-        recorded = self._inferred.get(at_most(library))
+        recorded, recorder = self._inferred.get(at_most(library)), _RECORDED
+        if recorded is None:
+            recorded, recorder = self._for_python(library)
         is_recorded = (
             recorded is not None
             and not (oldest and compare(parse(recorded), parse(oldest)) < 0)
@@ -287,23 +289,28 @@ class Targets:
             inside = _up_to(inferred, target) if inferred is not None else ()
             if not inside:
                 return target
-            has = (
-                "with which the notebook can have run"
-                if is_recorded
-                else "that has the names that the program uses"
-            )
+            has = "that has the names that the program uses"
+            if is_recorded:
+                has = recorder.removeprefix("the newest ").partition(",")[0]
             source = f"{target.source} {has}"
             return Target(inside[0], target.low, source, inside[1:])
         companion = self._companion(library) or self._needed(library)
         if companion is not None and not (oldest and _is_before(companion, oldest)):
             return companion
         if inferred is not None:
-            return Target(inferred, inferred, _RECORDED if is_recorded else _INFERRED)
+            return Target(inferred, inferred, recorder if is_recorded else _INFERRED)
         have = self._installed.get(library)
         if have is not None and not (oldest and _is_before(Target(have, have, ""), oldest)):
             return Target(have, have, "installed")
         newest = releases(library)
         return Target(newest[0], newest[0], _NEWEST_KNOWN) if newest else Target("", "", _NOT_KNOWN)
+
+    def _for_python(self, library: str) -> tuple[str | None, str]:
+        """The newest release of a library for the release of Python that the project uses, and what says so."""
+        pin = next((one for one in pinned(self._pins.pins, "python") if one.settled), None)
+        series = ".".join(pin.spec[2:].split(".")[:2]) if pin is not None else ""
+        release = _recorded().get(series, {}).get(library) if series else None
+        return release, f"{_FOR_PYTHON}{series}, pinned in {pin.place}" if pin is not None else ""
 
     def _companion(self, library: str) -> Target | None:
         """Keras and torchvision follow TensorFlow and PyTorch where only those are given or pinned."""
@@ -408,6 +415,12 @@ def _tested_with() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     return load().tested_with
 
 
+def _recorded() -> Mapping[str, Mapping[str, str]]:
+    from d9mlint.knowledge import load
+
+    return load().recorded
+
+
 def _cpu_builds() -> Mapping[str, str]:
     from d9mlint.knowledge import load
 
@@ -435,6 +448,16 @@ def admits(spec: str, release: str) -> bool:
         return matches(spec, release)
 
 
+def _is_recorded(target: Target) -> bool:
+    """Whether a release is the newest with which the program can have run."""
+    return target.source == _RECORDED or target.source.startswith(_FOR_PYTHON)
+
+
+def _is_unpinned(target: Target) -> bool:
+    """Whether no file and no option names a release."""
+    return target.source in _UNPINNED or _is_recorded(target)
+
+
 def _pinned(pins: tuple[Pin, ...]) -> Target:
     """The first of the pins of a library as a target: of a range the newest release that is known to be in it, of
     files that contradict each other the newest release that they pin."""
@@ -442,7 +465,8 @@ def _pinned(pins: tuple[Pin, ...]) -> Target:
     named = _contradicting(pins)
     if len(named) > 1:
         newest, *older = ordered = sorted(named, key=parse, reverse=True)
-        source = f"the newest of those pinned in {', '.join(named[version] for version in ordered)}"
+        places = dict.fromkeys(named[version] for version in ordered)
+        source = f"the newest of those pinned in {', '.join(places)}"
         return Target(newest, older[-1], source, tuple(older))
     if pin.exact:
         version = pin.spec[2:]

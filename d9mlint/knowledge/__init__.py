@@ -145,7 +145,7 @@ class Knowledge:
         self._inferred_prefixes: list[tuple[str, InferredEntry]] = []
         self._inferred_heads: set[str] = set()
         self._inferred_methods: dict[str, InferredEntry] = {}
-        self.release_words: set[str] = set()
+        self.release_words: dict[str, set[str]] = {}
         self._inferred_arguments: dict[str, list[tuple[InferredEntry, str]]] = {}
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
@@ -249,8 +249,10 @@ class Knowledge:
             self._inferred_heads.update(prefix.partition(".")[0] for prefix in release.prefixes)
             self._inferred_methods.update((name, release) for name in release.methods)
             if release.project:
-                named = (*release.apis, *release.prefixes, *release.later)
-                self.release_words.update(name.rstrip(".").rpartition(".")[2] for name in named)
+                for name in (*release.apis, *release.prefixes, *release.later):
+                    head, _, rest = name.rstrip(".").partition(".")
+                    words = self.release_words.setdefault("tensorflow" if head == "tf" else head, set())
+                    words.add(rest.rpartition(".")[2] or head)
             for api in release.arguments:
                 self._inferred_arguments.setdefault(self.canonical(api), []).append((release, api))
         for device in compiled.devices:

@@ -29,8 +29,7 @@ def releases_of_project(
     implied: dict[str, str] = {}
     names = [f"{name}." for name in libraries]
     for facts in passing(files):
-        words = kb.release_words.intersection(facts.words)
-        if words:
+        if words := _words(kb, facts):
             names += _named(facts, words)
     for name in names:
         entry = kb.inferred(name) or kb.inferred(name.rstrip("."))
@@ -39,6 +38,13 @@ def releases_of_project(
             keep_oldest(implied, entry.implies)
     keep_oldest(found, implied)
     return found
+
+
+def _words(kb: Knowledge, facts: m.FileFacts) -> set[str]:
+    """The words of a file that may be parts of names that tell releases of the libraries of which it speaks."""
+    known = set(facts.words)
+    spoken = (words for head, words in kb.release_words.items() if head in known)
+    return known.intersection(set().union(*spoken))
 
 
 def installed_by(kb: Knowledge, facts: m.FileFacts) -> dict[str, str]:
