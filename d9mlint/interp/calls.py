@@ -2110,7 +2110,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         result.start_with(tensors.of_module(interp, obj, args))
         if tensors.gives_second(interp, obj):
             result.owner = obj
-        return result
+        return interp.orders.computed(interp, obj.api, args, result) if interp.orders.any else result
     callbacks(interp, "", args, node)
     given = v.Obj(f"{obj.api}.__call__", "", args, None)
     given.owner = obj
