@@ -64,6 +64,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     ResultEvent,
 )
+from d9mlint.interp.failing import has_raised
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import (
@@ -339,7 +340,8 @@ def call_function(
 ) -> v.Value:
     """Run a project function; the same call from the same state is run once."""
     fn = func.fn
-    if interp.stopped:
+    if interp.stopped or has_raised(interp):
+        # The rest of an expression of which a part has raised, too, is not evaluated.
         return v.UNKNOWN
     if func.decorated:
         interp.listeners.tell(DecoratedCallEvent(func, args, node))
@@ -2118,7 +2120,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         result.start_with(tensors.of_module(interp, obj, args))
         if tensors.gives_second(interp, obj):
             result.owner = obj
-        return result
+        return interp.orders.computed(interp, obj.api, args, result) if interp.orders.any else result
     callbacks(interp, "", args, node)
     given = v.Obj(f"{obj.api}.__call__", "", args, None)
     given.owner = obj

@@ -61,10 +61,14 @@ MAX_YIELDS = 16
 def _name(interp: Interp, node: m.Name) -> v.Value:
     if "." not in node.id:
         value = interp.lookup(node.id)
-        return v.UNKNOWN if value is None else value
+        if value is None:
+            interp.frame.missed = node
+            return v.UNKNOWN
+        return value
     parts = parts_of(node.id)
     value = interp.lookup(parts[0])
     if value is None:
+        interp.frame.missed = node
         return v.UNKNOWN
     for part in parts[1:]:
         value = attribute(interp, value, part, node)

@@ -2,20 +2,21 @@
 that comes to one on all of its paths, that only raises or that takes other arguments than are given, or unpack what a
 function gives into another number of variables.
 
-A name that is only handed on, as ``DataLoader(dataset)``, is not followed so far: of a program that somebody shows in part,
-the rest counts.
+A name that is only handed on, as ``DataLoader(dataset)``, ends the path in a module that others import, but not in a program
+itself: of one that somebody shows in part, the rest counts.
 """
 
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import bound_names
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import children, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -160,9 +161,46 @@ def asked_first(test: m.Expr) -> m.Expr:
     return test
 
 
-def has_raised(interp: Interp) -> bool:
-    """Whether the expression that was evaluated has raised: it calls a function that comes to an undefined name."""
-    return interp.state.lost and not interp.state.alive
+def has_raised(interp: Interp, node: m.Expr | None = None) -> bool:
+    """Whether evaluating an expression has raised: it calls a function that comes to an undefined name, or reads one itself
+    in all cases, in a module that others import."""
+    if interp.state.lost and not interp.state.alive:
+        return True
+    if node is None or interp.frame.missed is None:
+        return False
+    missed, interp.frame.missed = interp.frame.missed, None
+    file = interp.frame.file
+    if file.path not in interp.imported_files:
+        return False
+    if interp.entry is None or interp.guessing or interp.uncertain or file.notebook:
+        return False
+    name = missed.id.partition(".")[0]
+    if not any(one is missed for one in _evaluated(node)) or not _is_undefined(interp, name):
+        return False
+    if interp.may_set_in(file, name):
+        return False
+    interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
+    interp.state.lost = True
+    return True
+
+
+def _evaluated(node: m.Expr) -> Iterator[m.Name]:
+    """The names in an expression that are read whenever it is evaluated."""
+    parts: list[Any] = [node]
+    while parts:
+        one = parts.pop()
+        if isinstance(one, m.Name):
+            yield one
+        elif isinstance(one, m.BoolOp):
+            parts.append(one.left)
+        elif isinstance(one, m.IfExp):
+            parts.append(one.test)
+        elif isinstance(one, m.Comp):
+            parts.append(one.generators[0].iter)
+        elif isinstance(one, m.Compare):
+            parts += [one.left, one.comparators[0]]
+        elif not isinstance(one, m.Lambda):
+            parts += children(one)
 
 
 def end_lost(interp: Interp) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Order
     from d9mlint.interp.partings import Open
     from d9mlint.interp.state import Site, State
+    from d9mlint.ir import nodes as m
     from d9mlint.project.modules import ModuleFile
 
 MAX_DEPTH = 60
@@ -65,6 +66,7 @@ class Frame:
         "jumps",
         "keeps_locals",
         "label",
+        "missed",
         "mod",
         "on_yield",
         "parted",
@@ -94,6 +96,8 @@ class Frame:
         self.call_site = call_site
         self.func = func
         self.depth: int = caller.depth + 1 if caller else 0
+        # A name that was read last and is not known.
+        self.missed: m.Name | None = None
         self.returns: list[tuple[v.Value, State]] = []
         # What is returned if an option is given, with the option.
         self.returns_aside: list[tuple[v.Value, str]] = []

@@ -664,6 +664,14 @@ class Interp:
             name in self.whole(one).words and name in stored_attributes(one.facts) for one in files
         )
 
+    def may_set_in(self, file: ModuleFile, name: str) -> bool:
+        """Whether another file of the program that has run, or may have, may assign a variable of a module."""
+        files = [one for one in self.run_files() if one is not file]
+        return any(
+            name in self.whole(one).words and liveness.may_read_of_module(self.whole(one), name)
+            for one in files
+        )
+
     def mentions(self, parts: Iterable[str], besides: ModuleFile | None = None) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
         if self.exhausted:
@@ -1100,7 +1108,7 @@ class Interp:
             return
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
-        if has_raised(self):
+        if has_raised(self, stmt.test):
             _fail(self)
             return
 
@@ -1937,7 +1945,7 @@ def _exec_expr(interp: Interp, stmt: m.ExprStmt) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value)
-    if has_raised(interp):
+    if has_raised(interp, stmt.value):
         _fail(interp)
         return
     if isinstance(stmt.value, m.Name):
@@ -1949,7 +1957,7 @@ def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
         _fail(interp)
         return
     value = interp.eval(stmt.value)
-    if has_raised(interp) or unpacks_other_number(interp, stmt, value):
+    if has_raised(interp, stmt.value) or unpacks_other_number(interp, stmt, value):
         _fail(interp)
         return
     if interp.orders.loops:
@@ -1974,7 +1982,7 @@ def _exec_return(interp: Interp, stmt: m.Return) -> None:
     if type(stmt.value) is m.Compare:
         interp.listeners.tell(ReturnEvent(stmt))
     value = interp.eval(stmt.value) if stmt.value is not None else v.NONE
-    if has_raised(interp):
+    if has_raised(interp, stmt.value):
         _fail(interp)
         return
     interp.frame.returns.append((value, interp.state.copy()))

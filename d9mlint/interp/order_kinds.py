@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import attribute_kinds, columns, number_uses
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import any_holds
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, receiver
 
@@ -103,7 +104,7 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
     if entry.elements == "argument":
         return kind_of(interp, value.args.pos[0], depth + 1) if value.args.pos else ""
     if entry.elements:
-        return entry.elements
+        return entry.elements if any_holds(value.args, entry.unless) is False else ""
     if entry.value == TEXT:
         return TEXT
     if entry.role in ("carry", "end", "sink") and value.args.pos and not method:
@@ -154,12 +155,24 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
     kind = kind_of_elements(interp, value, node)
     if not kind and number_uses.are_numbers(interp, node):
         kind = NUMBER
-    elif not kind and columns.is_column(value):
+    elif not kind and _is_of_column(interp, value):
         if not columns.are_texts(interp, node):
             return [columns.cell()]
         kind = TEXT
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
+
+
+def _is_of_column(interp: Interp, value: v.Value) -> bool:
+    """Whether a value is a column of a table, or all that is in one: ``names.tolist()`` of labels is not."""
+    for _ in range(_DEPTH):
+        if not columns.is_column(value):
+            return False
+        entry = interp.kb.order(value.api, True) if isinstance(value, v.Obj) and _is_method(value) else None
+        if entry is None or entry.elements != "same" or not isinstance(value, v.Obj) or value.owner is None:
+            break
+        value = value.owner
+    return True
 
 
 def counted(interp: Interp, node: m.Expr | None) -> v.Value:

@@ -26,6 +26,7 @@ from d9mlint.interp import (
     order_sorting,
     order_sums,
     order_tables,
+    tensors,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
@@ -179,7 +180,8 @@ class Orders:
     order that the program may still sort, ``settled`` what it has sorted; ``keyed`` are the orders that the key functions
     of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
     loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
-    have; ``fractions`` are operators with a float, by their nodes."""
+    have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
+    gradients are recorded."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -195,6 +197,7 @@ class Orders:
         self.tied: set[int] = set()
         self.turning = False
         self.fractions: set[int] = set()
+        self.fed: dict[Key, None] = {}
         self.loops: list[Loop] = []
         self.rounds: list[Rounds] = []
 
@@ -334,6 +337,16 @@ class Orders:
         if isinstance(value, (v.Obj, v.Items, v.Mapping)) and value.order != order:
             HEAP.write(value, FIELD, value, "order", order, value.order)
             value.order = order
+
+    def computed(self, interp: Interp, layer: str, args: v.Args, result: v.Obj) -> v.Value:
+        """What a layer computes from data, which is in the order of that. What it learns depends on the order, too."""
+        order = self.merged(args.values())
+        if order is None or order.kind != SEQUENCE:
+            return result
+        known = interp.kb.tensor(layer)
+        if known is not None and known.grad == "weights" and not tensors.no_gradient(interp):
+            self.fed.update(dict.fromkeys(order.keys))
+        return self.carried(result, order)
 
     def carried(self, value: v.Value, order: Order | None) -> v.Value:
         """A result that has this order: the value itself if it is new, else one that stands for it."""
@@ -1413,8 +1426,11 @@ class Orders:
         self,
         is_read: Callable[[ModuleFile, str], bool],
         is_attribute_read: Callable[[ModuleFile, str], bool],
+        trains: bool,
     ) -> list[Key]:
-        """At the end of a run: the places whose order has decided something."""
+        """At the end of a run, which trains or not: the places whose order has decided something."""
+        if trains:
+            self.decided.update(self.fed)
         for file, variable, numbers in self.numbered:
             attribute = variable.startswith(".")
             if is_attribute_read(file, variable[1:]) if attribute else is_read(file, variable):

@@ -64,7 +64,7 @@ def apply(
             continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(interp, entry, args, node)
-        if entry.draws and (entry.at == "use") == (at == "use") and draws_now(interp.kb, args, entry, owner):
+        if entry.draws and (entry.at == "use") == (at == "use") and draws_now(interp, args, entry, owner):
             if entry.only_env and permits(interp, entry.only_env) is None:
                 continue
             for rng in entry.draws:
@@ -105,7 +105,7 @@ def _of_package(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> 
     return own or tuple(one for one in entries if not one.package)
 
 
-def _in_range(interp: Interp, library: str, versions: str) -> bool:
+def _in_range(interp: RunView, library: str, versions: str) -> bool:
     """Whether something that is said of some releases holds for the one that the program is checked for."""
     return not versions or interp.targets is None or interp.targets.matches(library, versions)
 
@@ -173,14 +173,14 @@ class Saved(NamedTuple):
     level: Rng
 
 
-def draws_now(kb: Knowledge, args: v.Args, entry: RngEntry, owner: v.Value | None = None) -> bool:
+def draws_now(interp: RunView, args: v.Args, entry: RngEntry, owner: v.Value | None = None) -> bool:
     """Whether a call surely draws from a global RNG: its conditions hold, nothing overrides them."""
-    if entry.quiet_parts and is_quiet(kb, args, entry):
+    if entry.quiet_parts and is_quiet(interp, args, entry):
         return False
     return all_hold(args, entry.when, owner) is not False and any_holds(args, entry.unless, owner) is False
 
 
-def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
+def is_quiet(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
     """Whether all parts that an object is made of are applied always and alike, as far as they are known: by name, or
     because nothing that is known of the part draws as it was made."""
     parts = args.get("transforms", 0)
@@ -195,11 +195,11 @@ def is_quiet(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
         if not isinstance(one, v.Obj):
             return False
         named = one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
-        draws = [known for known in kb.rng(one.api) if known.draws]
-        if not named and of_unknown_library(kb, one.api):
+        draws = [known for known in interp.kb.rng(one.api) if known.draws]
+        if not named and of_unknown_library(interp.kb, one.api):
             # Whether it draws is not known.
             continue
-        if not named and (not draws or any(_draws_as_made(kb, one.args, known) for known in draws)):
+        if not named and (not draws or any(_draws_as_made(interp, one.args, known) for known in draws)):
             return False
     return True
 
@@ -216,9 +216,11 @@ _NO_LIBRARIES = frozenset(
 )
 
 
-def _draws_as_made(kb: Knowledge, args: v.Args, entry: RngEntry) -> bool:
+def _draws_as_made(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
     """Whether something may draw of which an entry says that it does."""
-    if entry.quiet_parts and is_quiet(kb, args, entry):
+    if not _in_range(interp, entry.library, entry.versions):
+        return False
+    if entry.quiet_parts and is_quiet(interp, args, entry):
         return False
     return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is not True
 

@@ -12,7 +12,8 @@ from d9mlint.interp.listening import on, on_call, on_object_attribute
 from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting
-from d9mlint.interp.text import call_text
+from d9mlint.interp.text import call_text, written
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -38,6 +39,13 @@ LIGHTNING_TRAINERS = (
 )
 
 
+def _unpacked(call: CallEvent) -> str:
+    """The ``**options`` of a call as they are written."""
+    keywords = call.node.keywords if isinstance(call.node, m.Call) else []
+    texts = [written(one.value) for one in keywords if one.name is None]
+    return f"`{texts[0]}`" if len(texts) == 1 and texts[0] != "..." else "what the trainer is given"
+
+
 def is_on(value: v.Value) -> bool:
     """Whether a variable's value switches something on."""
     return not (isinstance(value, v.Lit) and str(value.value).lower() in ("0", "false", "none", ""))
@@ -52,6 +60,8 @@ class Switches:
     """Where a trainer has turned it off, which was not asked for it."""
     torch_unknown = remembered(bool)
     """Whether one may have."""
+    torch_hidden = remembered_table(str, bool)
+    """The options of trainers, as they are written, that may hold the switch and of which nobody knows what they hold."""
     tf_on = remembered(bool)
     """Whether op determinism was enabled by a call."""
     tf_patched = remembered(bool)
@@ -69,6 +79,14 @@ class Switches:
     def memory(self) -> Memory:
         """Where the fields are remembered."""
         return self._interp.memory
+
+    @property
+    def torch_unless(self) -> str:
+        """What would have to hold the switch, in words, where nothing else says whether deterministic mode is on."""
+        hidden = sorted(self.torch_hidden.known())
+        if not hidden or self.torch_on or self.torch_unknown:
+            return ""
+        return f", unless {' or '.join(hidden)} holds `deterministic=True`"
 
     @property
     def tf_variable(self) -> bool:
@@ -119,7 +137,8 @@ class Switches:
                     # The program says nothing about it, so that there is nothing to say about where it stands.
                     self._interp.state.env[name] = Setting(text, self._interp.here(call.node))
         elif call.args.dstar:
-            self.torch_unknown = True
+            # That unknown options may hold it is no sign that they do.
+            self.torch_hidden[_unpacked(call)] = True
         elif found is not None and found.entry.resets:
             library, releases = found.entry.library, found.entry.resets
             if self._interp.kb_matches(library, releases) and self._interp.mode(DETERMINISTIC).value is True:

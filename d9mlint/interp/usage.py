@@ -180,7 +180,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
     if entries and (args.kw or args.dstar):
         # What a call is given stands in place of what the object was made with.
         both = obj.args.replaced(args)
-        entries = tuple(one for one in entries if rng.draws_now(interp.kb, both, one))
+        entries = tuple(one for one in entries if rng.draws_now(interp, both, one))
     interp.partings.used.append(obj)
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):

@@ -511,8 +511,10 @@ class Knowledge:
 
     def inferred_by_arguments(self, canonical: str) -> Iterable[tuple[InferredEntry, list[str]]]:
         """Releases that the use of one of these arguments of a call implies."""
-        for release, api in self._inferred_arguments.get(canonical, ()):
-            yield release, release.arguments[api]
+        every = f"{canonical.partition('.')[0]}.*"
+        for name in (canonical, every):
+            for release, api in self._inferred_arguments.get(name, ()):
+                yield release, release.arguments[api]
 
     def runners(self, dotted: str) -> tuple[RunnerEntry, ...]:
         """What trains models or moves them to a device under this name, for different versions."""

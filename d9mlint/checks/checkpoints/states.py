@@ -480,7 +480,7 @@ class Checkpoints(Rule):
             held = frozenset((here.path, name) for name in stored_names(stmt))
             self.loaders[here] = held
             entries = self.run.kb.rng(call.api) if self.run.state.aside else ()
-            if any("torch" in one.draws and draws_now(self.run.kb, call.args, one) for one in entries):
+            if any("torch" in one.draws and draws_now(self.run, call.args, one) for one in entries):
                 self.shuffled_if.update(held)
 
     def _shuffled_instead(self, loader: v.Value) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Applicability, Confidence, Edit, Fix, Severity
 from d9mlint.checks.base import Rule
+from d9mlint.interp.activity import TRAIN, where
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.order_kinds import CELL, OBJECT, TEXT
@@ -24,7 +25,8 @@ class Order(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        for key in self.run.orders.finish(self.run.reads_variable, self.run.reads_attribute):
+        trains = where(self.run, TRAIN) is not None
+        for key in self.run.orders.finish(self.run.reads_variable, self.run.reads_attribute, trains):
             _report(self, key, self.run.orders.origins[key])
         for key, origin in self.run.orders.origins.items() if self.run.silences is not None else ():
             if key not in self.run.orders.decided:

@@ -118,7 +118,7 @@ class RaceLog(Observer):
             shared = any(
                 entry.draws
                 and entry.kind not in ("init", "dropout", "mask")
-                and rng.draws_now(self.run.kb, call.args, entry)
+                and rng.draws_now(self.run, call.args, entry)
                 for entry in self.run.kb.rng(call.api)
                 if not {"own", "entropy", *self.own} & set(entry.draws)
             )

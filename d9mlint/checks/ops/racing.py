@@ -991,6 +991,9 @@ def _end(rule: Ops) -> None:
     for found in sorted(rule.candidates, key=_first_reported):
         if warns and found.entry.library != "tensorflow":
             found = found._replace(past=_when_warned(found.past))
+        doubted = bool(rule.run.switches.torch_unless) and found.entry.library == "torch" and not torch_on
+        if doubted and found.sure is Confidence.HIGH:
+            found = found._replace(sure=Confidence.MEDIUM)
         if found.past.silenced_by and _may_be(rule.run, found.past.silenced_by, TRUE):
             found = found._replace(past=msgspec.structs.replace(found.past, behaviour="silent"))
         library = found.entry.library
@@ -1291,7 +1294,9 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
             f"`{found.text}`{on_gpu}: {part} may differ between runs even in deterministic mode ({version})"
         )
     else:
-        message = f"`{found.text}`{on_gpu}: {part} may differ between runs ({version})"
+        # What a deterministic mode would change may be changed already.
+        unless = rule.run.switches.torch_unless if entry.library == "torch" else ""
+        message = f"`{found.text}`{on_gpu}: {part} may differ between runs ({version}){unless}"
         if past.behaviour == "raises":
             message += f"; no deterministic implementation: {_raises(entry)}"
     said = (found.place.site, message)

@@ -139,7 +139,7 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
         return
     if (
         entry.none_seed != "entropy"
-        or is_quiet(rule.run.kb, call.args, entry)
+        or is_quiet(rule.run, call.args, entry)
         or all_hold(call.args, entry.when) is False
         or any_holds(call.args, entry.unless) is True
         or (call.args.dstar and takes_seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import WARNS
+from d9mlint.base.findings import WARNS, Confidence
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
@@ -193,14 +193,17 @@ class DeterministicMode(Rule):
             message = f"`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels{',' if when else ''}{when}"
         else:
             message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}{when}"
+        # Options whose content is unknown may hold the switch of a trainer; by default it is off.
+        unless = "" if setting.option or process else self.run.switches.torch_unless
         self.report(
             "DET302",
             place,
-            message,
+            message + unless,
             f"pass `{setting.option}`"
             if setting.option
             else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process) + self._of_hidden(),
             subject="torch",
+            confidence=Confidence.MEDIUM if unless else None,
             entry_wide=True,
             only_with=() if self._matters() else OPS,
             alone="no op that the program runs is known to vary without the mode",
