@@ -71,7 +71,7 @@ from d9mlint.interp.usage import has_been_switched
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params, holds
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import called_name, nodes, statements
+from d9mlint.ir.traversal import called_name, nodes, parents, statements
 from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
@@ -1451,8 +1451,8 @@ def _masks(entry: RngEntry) -> bool:
 
 
 def _is_made_in_call(run: RunView) -> bool:
-    """Whether the layer that draws was made by the running call of a model, which does not keep it: it is in training mode,
-    whatever mode the model is in."""
+    """Whether the layer that draws was made by the running call of a model, which does not keep it for the next one: it is
+    in training mode, whatever mode the model is in."""
     layer = run.used[-1] if run.used else None
     site = made_at(layer) if layer is not None else None
     if layer is None or site is None or has_been_switched(layer):
@@ -1463,7 +1463,21 @@ def _is_made_in_call(run: RunView) -> bool:
         if frame.func is not None and frame.func.fn.name != "__init__" and frame.env.birth < layer.birth
     ]
     held = [one for one in models if isinstance(one, v.Inst) and has_model(run, [one])]
-    return bool(held) and not any(site in places_within(run, one) for one in held)
+    if not any(site in places_within(run, one) for one in held):
+        return bool(held)
+    functions = [frame.func.fn for frame in run.stack() if frame.func is not None]
+    return any(_always_evaluates(one, layer.node) for one in functions if one.name != "__init__")
+
+
+def _always_evaluates(function: m.Function, node: Any) -> bool:
+    """Whether each call of a function evaluates an expression in its body: no test decides about that."""
+    above: Any = node
+    over = parents(function)
+    while id(above) in over:
+        above = over[id(above)]
+        if isinstance(above, (m.If, m.Try, m.Match, m.IfExp, m.BoolOp, m.While)):
+            return False
+    return any(above is stmt for stmt in function.body) and above is not node
 
 
 def _weights_among(value: v.Value | None) -> Iterator[v.Value]:
