@@ -902,11 +902,17 @@ class Checkpoints(Rule):
                 f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
             lacks += rng_states([rng for rng in NAMES if rng in here and rng not in found])
+            if_given = {what: one for what, one in self._made_if_given() if what not in here | found}
+            for one in sorted(set(if_given.values())):
+                kinds = [what for what in sorted(if_given) if if_given[what] == one]
+                states = "state" if len(kinds) == 1 else "states"
+                lacks.append(f"the {listed(kinds)} {states} when `{one}` is given")
             if "key" not in found and self._is_of_jax(place):
                 split = sorted({name for name, loop in self.split_in.known() if loop in loops})
                 lacks += [f"the JAX key `{name}`" for name in split]
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
+            others = [*others, *if_given]
             if place.site in self.data:
                 kept = self.data[place.site]
                 named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
@@ -966,6 +972,11 @@ class Checkpoints(Rule):
                     subject=place.subject,
                     remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
                 )
+
+    def _made_if_given(self) -> list[tuple[str, str]]:
+        """The schedulers and scalers that are made where an option is given, with the option."""
+        kinds = ("scaler",) if self.goes_on else ("scheduler", "scaler")
+        return [one for one in sorted(self.optional.known()) if one[0] in kinds]
 
     def _own_states(self, place: Where, loops: frozenset[str]) -> list[Passed]:
         """What loops that train go through or are ended by, whose states nothing saves or restores that is seen to."""
