@@ -31,7 +31,12 @@ def is_asked_for_form(run: RunView, node: Any, owner: v.Inst, method: v.Func) ->
         names = {one.id for one in nodes(kept.targets) if isinstance(one, m.Name)}
         if may_be_shared(run.whole(run.frame.file), function, names):
             return False
-    return all(map(_changes_own_only, _reached(owner.cls, method)))
+    return changes_own_only(owner.cls, method)
+
+
+def changes_own_only(cls: v.Cls, method: v.Func) -> bool:
+    """Whether a method, and those of its object that it may call, change nothing but their own variables."""
+    return all(map(_changes_own_only, _reached(cls, method)))
 
 
 def _reached(cls: v.Cls, method: v.Func) -> list[v.Func]:

@@ -7,7 +7,7 @@ variables may be read by whoever imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -303,10 +303,12 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
     return not known[1].isdisjoint(names | _BY_TEXT)
 
 
-def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str], alone: bool) -> str:
+def only_asked_for(
+    function: m.Function, made: m.Call, names: frozenset[str], alone: bool, passed: Set[int] = frozenset()
+) -> str:
     """The variable in which a function keeps what a call gives, if it asks that for nothing but attributes of these
     names and its length, or for nothing at all; empty otherwise. What a module does not use, others may, unless it is
-    ``alone``."""
+    ``alone``. Uses that do not count, by id, are ``passed`` over."""
     stmt = next(
         (one for one in nodes(function.body) if isinstance(one, m.Assign) and one.value is made), None
     )
@@ -324,7 +326,10 @@ def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str], al
         if isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id == "len" and one.args
     }
     uses = [one for one in read if one.id.partition(".")[0] == target.id]
-    asked = all(id(one) in counted if one.id == target.id else one.id.split(".")[1] in names for one in uses)
+    asked = all(
+        id(one) in counted or id(one) in passed if one.id == target.id else one.id.split(".")[1] in names
+        for one in uses
+    )
     return target.id if asked and (uses or alone or function.name != "<module>") else ""
 
 
