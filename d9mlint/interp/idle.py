@@ -42,7 +42,7 @@ def is_idle(run: RunView, node: Any) -> bool:
 def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
     """The expressions whose elements a function asks for nothing but their form, by id: it goes through them in a loop,
     or takes the first."""
-    found: set[int] = set()
+    facts, found = run.whole(run.frame.file), set[int]()
     for one in nodes(function.body):
         if isinstance(one, m.For):
             given, numbered = one.iter, False
@@ -51,12 +51,12 @@ def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
             ):
                 numbered = numbered or passes == ENUMERATE
                 given = given.args[0]
-            if rounds_ask_for_form(function, one, numbered):
+            if rounds_ask_for_form(facts, function, one, numbered):
                 found.add(id(given))
         elif isinstance(one, m.Call) and called_name(one) == "next" and len(one.args) == 1:
             walk = one.args[0]
             if isinstance(walk, m.Call) and called_name(walk) == "iter" and len(walk.args) == 1:
-                if asked_for_form(function, one):
+                if asked_for_form(facts, function, one):
                     found.add(id(walk.args[0]))
     return found
 

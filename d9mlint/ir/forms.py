@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "requires_grad"})
@@ -12,8 +13,9 @@ FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "r
 _OF_FORM = frozenset({"len", "type", "isinstance"})
 
 
-def asked_for_form(function: m.Function, node: Any) -> bool:
-    """Whether all that a function does with what an expression gives, or with items of it, is to ask for its form."""
+def asked_for_form(facts: m.FileFacts, function: m.Function, node: Any) -> bool:
+    """Whether all that a function of a file does with what an expression gives, or with items of it, is to ask for its
+    form."""
     above = parents(function)
     node = _whole(node, above)
     parent = above.get(id(node))
@@ -25,9 +27,11 @@ def asked_for_form(function: m.Function, node: Any) -> bool:
     if not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
         return False
     names = {one.id for one in targets if isinstance(one, m.Name)} - {"_"}
+    if may_be_shared(facts, function, names):
+        return False
     found = 0
     for one in nodes(function.body):
-        if isinstance(one, (m.ScopeDecl, m.Lambda, m.FunctionDef, m.ClassDef)):
+        if isinstance(one, (m.ScopeDecl, m.Lambda)):
             return False
         if isinstance(one, m.Name) and one.id.partition(".")[0] in names and one not in targets:
             found += 1
@@ -37,9 +41,9 @@ def asked_for_form(function: m.Function, node: Any) -> bool:
     return found > 0
 
 
-def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> bool:
-    """Whether all that a function does with the elements that a loop goes through is to ask them, or parts of them, for
-    their form, and it does ask. With ``numbered`` each comes with its number first."""
+def rounds_ask_for_form(facts: m.FileFacts, function: m.Function, loop: m.For, numbered: bool) -> bool:
+    """Whether all that a function of a file does with the elements that a loop goes through is to ask them, or parts of
+    them, for their form, and it does ask. With ``numbered`` each comes with its number first."""
     above = parents(function)
     target: Any = loop.target
     if numbered:
@@ -58,7 +62,7 @@ def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> bo
         if len(names) > _MOST_NAMES:
             return False
         for use in nodes(function.body):
-            if isinstance(use, (m.ScopeDecl, m.Lambda, m.FunctionDef, m.ClassDef)):
+            if isinstance(use, (m.ScopeDecl, m.Lambda)):
                 return False
             if not isinstance(use, m.Name) or use.id.partition(".")[0] not in names or id(use) in stored:
                 continue
@@ -71,7 +75,7 @@ def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> bo
                 return False
             stored.add(id(use))
             left.append(given)
-    return asked > 0
+    return asked > 0 and not may_be_shared(facts, function, names)
 
 
 _MOST_NAMES = 16

@@ -222,7 +222,8 @@ class Loaders:
             # It gives a part of the dataset.
             return
         function = running(self._interp)
-        if function is None or not asked_for_form(function, node):
+        facts = self._interp.whole(self._interp.frame.file)
+        if function is None or not asked_for_form(facts, function, node):
             self._use(made_by)
 
     def _around(self, loader: v.Obj) -> Sequence[Loop]:
