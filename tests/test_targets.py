@@ -178,6 +178,7 @@ jax = "0.4.1"
         ("docker/Dockerfile.gpu", "FROM pytorch/pytorch:1.9.0-cuda11.1\n"),
         ("docker/gpu.Dockerfile", "FROM pytorch/pytorch:1.9.0-cuda11.1\n"),
         (".devcontainer/Dockerfile", "FROM python\nRUN pip install torch==1.9.0\n"),
+        ("misc/environment.yml", "dependencies:\n  - pip:\n    - torch==1.9.0+cu111\n"),
         ("pip_requirements.txt", "torch==1.9.0\n"),
     ],
 )

@@ -55,8 +55,8 @@ CONFIG_SUFFIXES = (
 """Files that say how a program is run, or for which versions it is meant."""
 
 PIN_DIRECTORY = re.compile(
-    r"(?:^|[-_.])(?:conda|conf|configs?|configuration|dependencies|deps|devcontainer|docker|envs?|environments?|install|"
-    r"reqs?|requirements?|setup)(?:[-_.]|$)",
+    r"(?:^|[-_.])(?:conda|conf|configs?|configuration|dependencies|deps|devcontainer|docker|envs?|environments?|etc|install|"
+    r"misc|reqs?|requirements?|setup)(?:[-_.]|$)",
     re.IGNORECASE,
 )
 """Directories that usually hold files of the project above them that pin versions: ``docker``, ``conda_envs``."""

@@ -8,7 +8,6 @@ from d9mlint.interp import values as v
 from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import asked_for_form
-from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import nodes, parents, statements, variables
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 def is_asked_for_form(run: RunView, node: Any, owner: v.Inst, method: v.Func) -> bool:
     """Whether the program asks an item for nothing but its form, and making that changes nothing."""
     function = running(run)
-    if function is None or not asked_for_form(function, node):
+    if function is None or not asked_for_form(run.whole(run.frame.file), function, node):
         return False
     kept = parents(function).get(id(node))
     while isinstance(kept, m.Subscript):
@@ -28,10 +27,12 @@ def is_asked_for_form(run: RunView, node: Any, owner: v.Inst, method: v.Func) ->
         if function.name == "<module>" and run.frame.file.path in run.imported_files:
             # Other files may read what a module keeps.
             return False
-        names = {one.id for one in nodes(kept.targets) if isinstance(one, m.Name)}
-        if may_be_shared(run.whole(run.frame.file), function, names):
-            return False
-    return all(map(_changes_own_only, _reached(owner.cls, method)))
+    return changes_own_only(owner.cls, method)
+
+
+def changes_own_only(cls: v.Cls, method: v.Func) -> bool:
+    """Whether a method, and those of its object that it may call, change nothing but their own variables."""
+    return all(map(_changes_own_only, _reached(cls, method)))
 
 
 def _reached(cls: v.Cls, method: v.Func) -> list[v.Func]:

@@ -32,7 +32,7 @@ from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_sco
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
-from d9mlint.interp.passed_on import PASS_THROUGH, inside
+from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
 from d9mlint.interp.read_back import is_read_back
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
@@ -438,7 +438,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if value.api in PASS_THROUGH:
             inner = inside(value)
             one = element(interp, inner) if inner is not None else v.UNKNOWN
-            return v.Items("t", [v.Obj(shapes.NUMBER), one]) if value.api == "builtins.enumerate" else one
+            return v.Items("t", [v.Obj(shapes.NUMBER), one]) if value.api == ENUMERATE else one
         if value.api == "builtins.zip":
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))

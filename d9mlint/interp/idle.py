@@ -6,10 +6,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.asked_items import changes_own_only
 from d9mlint.interp.naming import running
+from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH
 from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import asked_for_form, rounds_ask_for_form
 from d9mlint.ir.liveness import declares, may_be_shared, only_asked_for
-from d9mlint.ir.traversal import nodes, parents
+from d9mlint.ir.traversal import called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
 
 if TYPE_CHECKING:
@@ -20,14 +23,60 @@ _KEPT = frozenset({"dataset", "batch_size", "num_workers", "drop_last"})
 
 
 def is_idle(run: RunView, node: Any) -> bool:
-    """Whether a loader is made that the function which makes it does not iterate and keeps for itself."""
+    """Whether a loader is made that the function which makes it keeps for itself, and does not iterate but to ask the
+    batches for their form."""
     function = running(run)
     if function is None or not isinstance(node, m.Call):
         return False
     file = run.frame.file
     alone = run.entry is file and file.path not in run.imported_files and _is_program(function)
-    kept = only_asked_for(function, node, _KEPT, alone)
-    return bool(kept) and not may_be_shared(run.whole(file), function, {kept})
+    for_form = _asked_for_form(run, function)
+    if id(node) in for_form:
+        return _makes_items_only(run, node)
+    kept = only_asked_for(function, node, _KEPT, alone, for_form)
+    if not kept or may_be_shared(run.whole(file), function, {kept}):
+        return False
+    return not for_form or _makes_items_only(run, node)
+
+
+def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
+    """The expressions whose elements a function asks for nothing but their form, by id: it goes through them in a loop,
+    or takes the first."""
+    facts, found = run.whole(run.frame.file), set[int]()
+    for one in nodes(function.body):
+        if isinstance(one, m.For):
+            given, numbered = one.iter, False
+            while (
+                isinstance(given, m.Call) and given.args and (passes := _called(run, given)) in PASS_THROUGH
+            ):
+                numbered = numbered or passes == ENUMERATE
+                given = given.args[0]
+            if rounds_ask_for_form(facts, function, one, numbered):
+                found.add(id(given))
+        elif isinstance(one, m.Call) and called_name(one) == "next" and len(one.args) == 1:
+            walk = one.args[0]
+            if isinstance(walk, m.Call) and called_name(walk) == "iter" and len(walk.args) == 1:
+                if asked_for_form(facts, function, one):
+                    found.add(id(walk.args[0]))
+    return found
+
+
+def _called(run: RunView, call: m.Call) -> str:
+    """The function of a library that a call names."""
+    if not isinstance(call.func, m.Name):
+        return ""
+    found = run.eval(call.func)
+    return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
+
+
+def _makes_items_only(run: RunView, node: m.Call) -> bool:
+    """Whether a loader's dataset is not seen to change anything where it makes its items."""
+    given = next(iter(node.args), None) or next((x.value for x in node.keywords if x.name == "dataset"), None)
+    dataset = run.eval(given) if isinstance(given, m.Name) else v.UNKNOWN
+    if not isinstance(dataset, v.Inst):
+        return True
+    method = dataset.cls.find("__getitem__")
+    return not isinstance(method, v.Func) or changes_own_only(dataset.cls, method)
 
 
 def _is_program(function: m.Function) -> bool:

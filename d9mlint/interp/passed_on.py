@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from d9mlint.interp import values as v
 
+ENUMERATE = "builtins.enumerate"
 PASS_THROUGH = frozenset(
     {
-        "builtins.enumerate",
+        ENUMERATE,
         "builtins.reversed",
         "builtins.iter",
         "tqdm.tqdm",
@@ -30,7 +31,7 @@ def inside(value: v.Obj) -> v.Value | None:
 
 def passed_on(value: v.Value) -> v.Value:
     """What gives the elements that a value passes on as they are, as a progress bar does."""
-    while isinstance(value, v.Obj) and value.api in PASS_THROUGH and value.api != "builtins.enumerate":
+    while isinstance(value, v.Obj) and value.api in PASS_THROUGH and value.api != ENUMERATE:
         inner = inside(value)
         if inner is None:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "requires_grad"})
@@ -12,8 +13,9 @@ FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "r
 _OF_FORM = frozenset({"len", "type", "isinstance"})
 
 
-def asked_for_form(function: m.Function, node: Any) -> bool:
-    """Whether all that a function does with what an expression gives, or with items of it, is to ask for its form."""
+def asked_for_form(facts: m.FileFacts, function: m.Function, node: Any) -> bool:
+    """Whether all that a function of a file does with what an expression gives, or with items of it, is to ask for its
+    form."""
     above = parents(function)
     node = _whole(node, above)
     parent = above.get(id(node))
@@ -25,9 +27,11 @@ def asked_for_form(function: m.Function, node: Any) -> bool:
     if not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
         return False
     names = {one.id for one in targets if isinstance(one, m.Name)} - {"_"}
+    if may_be_shared(facts, function, names):
+        return False
     found = 0
     for one in nodes(function.body):
-        if isinstance(one, (m.ScopeDecl, m.Lambda, m.FunctionDef, m.ClassDef)):
+        if isinstance(one, (m.ScopeDecl, m.Lambda)):
             return False
         if isinstance(one, m.Name) and one.id.partition(".")[0] in names and one not in targets:
             found += 1
@@ -35,6 +39,61 @@ def asked_for_form(function: m.Function, node: Any) -> bool:
             if not (one.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(item)), item)):
                 return False
     return found > 0
+
+
+def rounds_ask_for_form(facts: m.FileFacts, function: m.Function, loop: m.For, numbered: bool) -> bool:
+    """Whether all that a function of a file does with the elements that a loop goes through is to ask them, or parts of
+    them, for their form, and it does ask. With ``numbered`` each comes with its number first."""
+    above = parents(function)
+    target: Any = loop.target
+    if numbered:
+        if not isinstance(target, m.Seq) or len(target.elts) != 2:
+            return False
+        target = target.elts[1]
+    bound = target.elts if isinstance(target, m.Seq) else [target]
+    names, left, asked = set[str](), [bound], 0
+    stored = set[int]()
+    for targets in left:
+        for one in targets:
+            if not isinstance(one, m.Name) or "." in one.id:
+                return False
+            names.add(one.id)
+            stored.add(id(one))
+        if len(names) > _MOST_NAMES:
+            return False
+        for use in nodes(function.body):
+            if isinstance(use, (m.ScopeDecl, m.Lambda)):
+                return False
+            if not isinstance(use, m.Name) or use.id.partition(".")[0] not in names or id(use) in stored:
+                continue
+            item = _whole(use, above)
+            if use.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(item)), item):
+                asked += 1
+                continue
+            given = _kept_in(item, above) if "." not in use.id else None
+            if given is None:
+                return False
+            stored.add(id(use))
+            left.append(given)
+    return asked > 0 and not may_be_shared(facts, function, names)
+
+
+_MOST_NAMES = 16
+
+
+def _kept_in(node: Any, above: dict[int, Any]) -> list[Any] | None:
+    """The targets to which an expression, or its parts, are assigned; None where it is used in another way."""
+    parent = above.get(id(node))
+    if isinstance(parent, m.Seq):
+        stmt = above.get(id(parent))
+        if isinstance(stmt, m.Assign) and stmt.value is parent and len(stmt.targets) == 1:
+            target = stmt.targets[0]
+            if isinstance(target, m.Seq) and len(target.elts) == len(parent.elts):
+                return [x for x, given in zip(target.elts, parent.elts, strict=True) if given is node]
+        return None
+    if not isinstance(parent, m.Assign) or parent.value is not node:
+        return None
+    return [part for one in parent.targets for part in (one.elts if isinstance(one, m.Seq) else [one])]
 
 
 def _whole(node: Any, above: dict[int, Any]) -> Any:

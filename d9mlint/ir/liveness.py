@@ -7,7 +7,7 @@ variables may be read by whoever imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -85,6 +85,12 @@ def is_dead(function: m.Function, stmt: m.Assign | m.AnnAssign, decided: Mapping
     if known is None or known[0] is not function:
         known = _decided[key] = (function, _found(function, decided))
     return stmt.start in known[1]
+
+
+def is_dead_besides(function: m.Function, stmt: m.Assign, passed: Set[int], kept: bool) -> bool:
+    """Whether the function does not read what an assignment of it stores, but for some uses, by id. What a module has
+    ``kept`` others may read."""
+    return stmt.start in _found(function, passed=passed, kept=kept)
 
 
 def asked(test: m.Expr, outcome: bool = True) -> tuple[m.Name | None, bool]:
@@ -303,10 +309,12 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
     return not known[1].isdisjoint(names | _BY_TEXT)
 
 
-def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str], alone: bool) -> str:
+def only_asked_for(
+    function: m.Function, made: m.Call, names: frozenset[str], alone: bool, passed: Set[int] = frozenset()
+) -> str:
     """The variable in which a function keeps what a call gives, if it asks that for nothing but attributes of these
     names and its length, or for nothing at all; empty otherwise. What a module does not use, others may, unless it is
-    ``alone``."""
+    ``alone``. Uses that do not count, by id, are ``passed`` over."""
     stmt = next(
         (one for one in nodes(function.body) if isinstance(one, m.Assign) and one.value is made), None
     )
@@ -324,7 +332,10 @@ def only_asked_for(function: m.Function, made: m.Call, names: frozenset[str], al
         if isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id == "len" and one.args
     }
     uses = [one for one in read if one.id.partition(".")[0] == target.id]
-    asked = all(id(one) in counted if one.id == target.id else one.id.split(".")[1] in names for one in uses)
+    asked = all(
+        id(one) in counted or id(one) in passed if one.id == target.id else one.id.split(".")[1] in names
+        for one in uses
+    )
     return target.id if asked and (uses or alone or function.name != "<module>") else ""
 
 
@@ -355,7 +366,12 @@ def _declared(function: m.Function) -> set[str]:
     return {name for one in nodes(function.body) if isinstance(one, m.ScopeDecl) for name in one.names}
 
 
-def _found(function: m.Function, decided: Mapping[str, bool] | None = None) -> frozenset[int]:
+def _found(
+    function: m.Function,
+    decided: Mapping[str, bool] | None = None,
+    passed: Set[int] = frozenset(),
+    kept: bool = True,
+) -> frozenset[int]:
     stored: set[str] = set()
     for node in nodes(function.body):
         if isinstance(node, (m.Assign, m.AnnAssign)):
@@ -363,8 +379,8 @@ def _found(function: m.Function, decided: Mapping[str, bool] | None = None) -> f
     stored -= _declared(function)
     if not stored or not _BY_TEXT.isdisjoint(_read(function.body)):
         return frozenset()
-    left = frozenset(stored) if function.name == "<module>" else _NONE
-    analysis = _Liveness(frozenset(stored), decided or {})
+    left = frozenset(stored) if kept and function.name == "<module>" else _NONE
+    analysis = _Liveness(frozenset(stored), decided or {}, passed=passed)
     analysis.block(function.body, left, _Exits(leave=left))
     return frozenset(analysis.dead - analysis.live)
 
@@ -404,9 +420,17 @@ class _Liveness:
     """The analysis of one scope, against the direction of the program. A store is dead where it is in ``dead`` and not
     in ``live``: the body of a loop is looked at several times."""
 
-    def __init__(self, names: frozenset[str], decided: Mapping[str, bool], changing: int = -1) -> None:
+    def __init__(
+        self,
+        names: frozenset[str],
+        decided: Mapping[str, bool],
+        changing: int = -1,
+        passed: Set[int] = frozenset(),
+    ) -> None:
         self.names = names
         self.decided = decided
+        # Uses that do not count, by id.
+        self.passed = passed
         # Where the statement begins that puts elements into another order, and whether that is read afterwards.
         self.changing = changing
         self.live_after = False
@@ -423,6 +447,9 @@ class _Liveness:
         parts = list(parts)
         if self.changing >= 0:
             return frozenset(_named(_ordered(parts))) & self.names
+        if self.passed:
+            parts = [one for one in nodes(parts) if id(one) not in self.passed]
+            return frozenset(_named(parts)) & self.names
         read = frozenset(_read(parts)) & self.names
         return read & _named(self._reached(parts)) if read and self.decided else read
 

@@ -15,6 +15,7 @@ from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
 from d9mlint.checks.checkpoints.own_states import own as own_part
+from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import stoppers
@@ -253,6 +254,8 @@ class Checkpoints(Rule):
     """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
     """Attributes that methods of a class shuffle in place."""
+    reordered = remembered(set[tuple[str, str]])
+    """What loops shuffle in place that was made before them."""
     loaders = remembered_table(Site, frozenset[tuple[str, str]])
     """Where loaders are made, the variables that hold them."""
     shuffled_if = remembered(set[tuple[str, str]])
@@ -291,6 +294,8 @@ class Checkpoints(Rule):
     stepped = remembered_table(tuple[Site, str], tuple[str, bool])
     """Where optimizers and averages of weights were made that the program updates, in which loops that began
     later, what it calls them (empty for what keeps no state), and whether they are optimizers."""
+    kept_names = remembered(set[str])
+    """Variables and keys that are written where something is saved."""
     kept = remembered(set[Site])
     """Those of them whose state is saved, in whatever file."""
     weights = remembered(list[Saved])
@@ -341,6 +346,8 @@ class Checkpoints(Rule):
         rng, entry, node = event
         if entry.in_place and isinstance(node, m.Call) and node.args:
             self._shuffles(node.args[0])
+            if entry.kind == "draw" and not entry.method and self.run.entry is not None:
+                self.reordered.update(reordered(self.run, node.args[0]))
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
             for loop in self.run.loops:
@@ -625,6 +632,7 @@ class Checkpoints(Rule):
     def _save(self, call: CallEvent, content: v.Value, place: Where) -> None:
         sites, hidden = _owners(content)
         self.kept.update(sites)
+        self.kept_names.update(_written(call.node))
         self.hidden.update(hidden)
         self.whole.update(_classes(content))
         written = _written(call.node)
@@ -902,11 +910,17 @@ class Checkpoints(Rule):
                 f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
             lacks += rng_states([rng for rng in NAMES if rng in here and rng not in found])
+            if_given = {what: one for what, one in self._made_if_given() if what not in here | found}
+            for one in sorted(set(if_given.values())):
+                kinds = [what for what in sorted(if_given) if if_given[what] == one]
+                states = "state" if len(kinds) == 1 else "states"
+                lacks.append(f"the {listed(kinds)} {states} when `{one}` is given")
             if "key" not in found and self._is_of_jax(place):
                 split = sorted({name for name, loop in self.split_in.known() if loop in loops})
                 lacks += [f"the JAX key `{name}`" for name in split]
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
+            others = [*others, *if_given]
             if place.site in self.data:
                 kept = self.data[place.site]
                 named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
@@ -920,6 +934,11 @@ class Checkpoints(Rule):
                 lacks.append(
                     f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
                 )
+            orders = [] if open_world else self._orders(loops)
+            only_orders = bool(orders) and not lacks
+            if orders:
+                others = [*others, *orders]
+                lacks.append(f"the order of {listed([f'`{one}`' for one in orders])}, shuffled in place")
             persistent = not open_world and any(
                 loop in loops and loop in self.trains_in for loop in self.persistent
             )
@@ -934,10 +953,7 @@ class Checkpoints(Rule):
                     "DET601",
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    _WITHOUT_WORKERS
-                    if only_workers
-                    else f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}"
-                    f"{_AND_WITHOUT_WORKERS if persistent else ''}",
+                    _remedy(orders if only_orders else [], only_workers, persistent, ranked),
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=()
@@ -967,6 +983,11 @@ class Checkpoints(Rule):
                     remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
                 )
 
+    def _made_if_given(self) -> list[tuple[str, str]]:
+        """The schedulers and scalers that are made where an option is given, with the option."""
+        kinds = ("scaler",) if self.goes_on else ("scheduler", "scaler")
+        return [one for one in sorted(self.optional.known()) if one[0] in kinds]
+
     def _own_states(self, place: Where, loops: frozenset[str]) -> list[Passed]:
         """What loops that train go through or are ended by, whose states nothing saves or restores that is seen to."""
         files = {place.site.path, *(one.site.path for one, _ in self.loads)}
@@ -982,6 +1003,12 @@ class Checkpoints(Rule):
                 if path in by_path
             )
         ]
+
+    def _orders(self, loops: frozenset[str]) -> list[str]:
+        """What loops that train shuffle in place in each round, and nothing saves."""
+        known = {name for one, _ in self.passed_over for name in one.attributes}
+        found = {name for name, loop in self.reordered if loop in loops and loop in self.trains_in}
+        return sorted(name for name in found - set(self.kept_names) if name.rpartition(".")[2] not in known)
 
     def _is_key(self, value: v.Value) -> bool:
         return any(
@@ -1226,6 +1253,16 @@ def rng_states(rngs: list[str]) -> list[str]:
         return []
     names = listed([NAMES[rng] for rng in rngs])
     return [f"the {names} RNG state" + ("s" if len(rngs) > 1 else "")]
+
+
+def _remedy(shuffled: list[str], only_workers: bool, persistent: bool, ranked: bool) -> str:
+    """What to do about what a checkpoint lacks: that is the order alone of what is ``shuffled``, or the workers alone."""
+    if only_workers:
+        return _WITHOUT_WORKERS
+    help = f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}"
+    if shuffled:
+        help = f"shuffle a copy of {listed([f'`{one}`' for one in shuffled])} in each epoch"
+    return f"{help}{_AND_WITHOUT_WORKERS if persistent else ''}"
 
 
 def _written(node: Any) -> list[str]:

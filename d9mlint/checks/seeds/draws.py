@@ -58,7 +58,8 @@ from d9mlint.interp.memory import (
     remembered_once,
     remembered_table,
 )
-from d9mlint.interp.naming import described_only, names_only, traced_only
+from d9mlint.interp.naming import described_only, names_only, running, traced_only
+from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
 from d9mlint.interp.state import SEEDED, Rng, Site
@@ -70,8 +71,8 @@ from d9mlint.interp.unread_orders import is_unread
 from d9mlint.interp.usage import has_been_switched
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params, holds
-from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import called_name, nodes, statements
+from d9mlint.ir.forms import asked_for_form, only_form
+from d9mlint.ir.traversal import called_name, nodes, parents, statements
 from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
@@ -306,8 +307,10 @@ class Seeds(GraphVariables, Rule):
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "calls-in-inference") is not None)
     def evaluates(self, call: CallEvent) -> None:
-        """A model is evaluated, which shows how it does."""
-        self.shows_elsewhere = True
+        """A model is evaluated, which shows how it does, or predicts what the program asks for more than its form."""
+        function, facts = running(self.run), self.run.whole(self.run.frame.file)
+        if function is None or not asked_for_form(facts, function, call.node):
+            self.shows_elsewhere = True
 
     def _note_own(self, places: Table[int, bool], node: Any) -> None:
         run = self.run
@@ -558,6 +561,8 @@ class Seeds(GraphVariables, Rule):
         ):
             return
         if entry.in_place and entry.kind in _GIVING and is_unread(self.run, node):
+            return
+        if entry.kind == "init" and is_only_optimized(self.run, node):
             return
         if entry.described_by and described_only(self.run, node, entry.described_by):
             return
@@ -1451,8 +1456,8 @@ def _masks(entry: RngEntry) -> bool:
 
 
 def _is_made_in_call(run: RunView) -> bool:
-    """Whether the layer that draws was made by the running call of a model, which does not keep it: it is in training mode,
-    whatever mode the model is in."""
+    """Whether the layer that draws was made by the running call of a model, which does not keep it for the next one: it is
+    in training mode, whatever mode the model is in."""
     layer = run.used[-1] if run.used else None
     site = made_at(layer) if layer is not None else None
     if layer is None or site is None or has_been_switched(layer):
@@ -1463,7 +1468,21 @@ def _is_made_in_call(run: RunView) -> bool:
         if frame.func is not None and frame.func.fn.name != "__init__" and frame.env.birth < layer.birth
     ]
     held = [one for one in models if isinstance(one, v.Inst) and has_model(run, [one])]
-    return bool(held) and not any(site in places_within(run, one) for one in held)
+    if not any(site in places_within(run, one) for one in held):
+        return bool(held)
+    functions = [frame.func.fn for frame in run.stack() if frame.func is not None]
+    return any(_always_evaluates(one, layer.node) for one in functions if one.name != "__init__")
+
+
+def _always_evaluates(function: m.Function, node: Any) -> bool:
+    """Whether each call of a function evaluates an expression in its body: no test decides about that."""
+    above: Any = node
+    over = parents(function)
+    while id(above) in over:
+        above = over[id(above)]
+        if isinstance(above, (m.If, m.Try, m.Match, m.IfExp, m.BoolOp, m.While)):
+            return False
+    return any(above is stmt for stmt in function.body) and above is not node
 
 
 def _weights_among(value: v.Value | None) -> Iterator[v.Value]:

@@ -189,7 +189,7 @@ class Environments(Rule):
         """Whether the program only asks for the shape of a sample."""
         frame = self.run.frame
         function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-        return asked_for_form(function, call.node)
+        return asked_for_form(self.run.whole(frame.file), function, call.node)
 
     def _made_at(self, owner: v.Value | None) -> frozenset[Site]:
         """Where the environments are made that a value can be; nothing where it can be anything else, or one that is

@@ -89,17 +89,48 @@ def _first(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 def _copied(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``copy.copy(x)`` and ``copy.deepcopy(x)``: what is done to the copy of an instance is not done to that."""
     found = _first(interp, api, args, node)
-    return _copy_of(found, api.endswith("deepcopy"), {}) if isinstance(found, v.Inst) else found
+    deep = api.endswith("deepcopy")
+    if isinstance(found, v.Inst) or (deep and isinstance(found, v.Obj)):
+        return _copy_of(interp, found, deep, {})
+    return found
 
 
-def _copy_of(inst: v.Inst, deep: bool, made: dict[v.Inst, v.Inst]) -> v.Inst:
-    """A copy of an instance, and with ``deep`` of those in its attributes."""
-    known = made.get(inst)
-    if known is None:
-        known = made[inst] = v.Inst(inst.cls, inst.args, inst.node)
-        for name, value in list(inst.attrs.items()):
-            known.attrs[name] = _copy_of(value, deep, made) if deep and isinstance(value, v.Inst) else value
-    return known
+def _copy_of(interp: Interp, value: v.Value, deep: bool, made: dict[v.Value, v.Value]) -> v.Value:
+    """A copy of an instance or of a module of a library, and with ``deep`` of those in its parts."""
+    if not isinstance(value, (v.Inst, v.Obj, v.Items)):
+        return value
+    if value in made:
+        return made[value]
+    copied: v.Value = value
+    if isinstance(value, v.Inst):
+        copied = made[value] = v.Inst(value.cls, value.args, value.node)
+        _copy_attributes(interp, value, copied, deep, made)
+    elif isinstance(value, v.Obj) and is_module(interp, value):
+        args = value.args
+        given = [_copy_of(interp, one, deep, made) for one in args.pos]
+        named = {name: _copy_of(interp, one, deep, made) for name, one in args.kw.items()}
+        copied = v.Obj(value.api, value.type, v.Args(given, named, args.star, args.dstar), value.node)
+        made[value] = copied
+        copied.file, copied.package, copied.owner = value.file, value.package, value.owner
+        copied.data, copied.likely, copied.something = value.data, value.likely, value.something
+        _copy_attributes(interp, value, copied, deep, made)
+    elif isinstance(value, v.Items) and any(isinstance(one, (v.Inst, v.Obj)) for one in value.elts):
+        parts = [_copy_of(interp, one, deep, made) for one in value.elts]
+        if any(new is not old for new, old in zip(parts, value.elts, strict=True)):
+            copied = made[value] = v.Items(value.kind, parts, value.open)
+            copied.order, copied.maker = value.order, value.maker
+    return copied
+
+
+def _copy_attributes(
+    interp: Interp,
+    value: v.Inst | v.Obj,
+    copied: v.Inst | v.Obj,
+    deep: bool,
+    made: dict[v.Value, v.Value],
+) -> None:
+    for name, one in list(value.attrs.items()):
+        copied.attrs[name] = _copy_of(interp, one, deep, made) if deep else one
 
 
 def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

@@ -41,6 +41,8 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     loader = v.Obj(LOADER, "", args, node)
     loader.file = interp.frame.file
     frame, unused, idle = interp.frame, is_idle(interp, node), for_others(interp, node)
+    if unused:
+        loader.attrs[_IDLE] = v.TRUE
 
     def later() -> None:
         if unused or idle():
@@ -52,6 +54,10 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
 
     interp.pending.append(later)
     return loader
+
+
+_IDLE = "@idle"
+"""Attribute of a loader of whose batches nothing is used."""
 
 
 class _Consumed(NamedTuple):
@@ -68,6 +74,8 @@ _MOST_TIMES = 3
 def consume(interp: Interp, loader: v.Obj) -> None:
     """A loader is iterated: its sampler and dataset run now, and again in a loop in which they have not yet run. A look at
     a batch before a loop does not stand for what each of the loop's rounds draws."""
+    if _IDLE in loader.attrs:
+        return
     loops, times = frozenset(loop.key for loop in interp.loops), 0
     if isinstance(loader.data, _Consumed):
         before, times = loader.data
@@ -214,7 +222,8 @@ class Loaders:
             # It gives a part of the dataset.
             return
         function = running(self._interp)
-        if function is None or not asked_for_form(function, node):
+        facts = self._interp.whole(self._interp.frame.file)
+        if function is None or not asked_for_form(facts, function, node):
             self._use(made_by)
 
     def _around(self, loader: v.Obj) -> Sequence[Loop]:
