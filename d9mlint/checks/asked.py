@@ -179,7 +179,7 @@ class _Look:
             return _Code(facts, found[0])
         if found or node.id in own_names(function) or facts is not self._run.whole(self._run.frame.file):
             return None
-        value = self._run.eval(node)
+        value = self._run.value_of(node)
         if not isinstance(value, v.Func) or value.receiver is not None or value.fn.decorators:
             return None
         return _Code(self._run.whole(value.file), value.fn)

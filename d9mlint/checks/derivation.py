@@ -27,9 +27,9 @@ def derives(interp: RunView, expr: Any, role: Role, depth: int = 0) -> str:
     for node in _parts(interp, expr, role):
         found = ""
         if isinstance(node, m.Call):
-            found = _called(interp, interp.eval(node.func), role, depth)
+            found = _called(interp, interp.value_of(node.func), role, depth)
         elif isinstance(node, m.Name):
-            found = _held(interp, interp.eval(node), role)
+            found = _held(interp, interp.value_of(node), role)
             if not found:
                 found = _assigned(interp, node.id, role, depth)
         elif isinstance(node, m.Subscript):
@@ -60,7 +60,7 @@ def _is_number(node: Any, number: int | None) -> bool:
 
 
 def _entry(interp: RunView, call: m.Call, role: Role) -> RoleEntry | None:
-    func = interp.eval(call.func)
+    func = interp.value_of(call.func)
     return interp.kb.role(interp.kb.canonical(func.name), role) if isinstance(func, v.Ext) else None
 
 
@@ -98,7 +98,7 @@ def decided(interp: RunView, expr: Any, role: Role) -> str:
     else:
         body = interp.body(func) if func is not None else interp.frame.file.facts.functions[0].body
         name = expr.id
-    resolve = interp.eval if func is None else _names_of(interp, func)
+    resolve = interp.value_of if func is None else _names_of(interp, func)
     return _Flow(interp, role, resolve, 0).follow(body).names.get(name, "")
 
 
@@ -184,7 +184,7 @@ class _Flow:
 def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:
     """``os.environ["RANK"]``: variables that launchers set are known by their names."""
     if isinstance(node.index, m.Const) and isinstance(node.value, m.Name):
-        owner = interp.eval(node.value)
+        owner = interp.value_of(node.value)
         if isinstance(owner, v.Ext) and owner.name == "os.environ":
             name = f"env:{node.index.value}"
             return name if interp.kb.role(name, role) is not None else ""

@@ -95,7 +95,7 @@ class _Colors:
         owner, _, method = func.id.rpartition(".") if isinstance(func, m.Name) else ("", "", "")
         if method in _GROWING and owner and "." not in owner:
             return self._stored(function, m.Name(owner, call.start, call.end), depth)
-        found = self._run.eval(func) if isinstance(func, m.Name) else None
+        found = self._run.value_of(func) if isinstance(func, m.Name) else None
         role = self._role(func, found)
         if role is not None:
             if name:

@@ -65,14 +65,14 @@ def _called(run: RunView, call: m.Call) -> str:
     """The function of a library that a call names."""
     if not isinstance(call.func, m.Name):
         return ""
-    found = run.eval(call.func)
+    found = run.value_of(call.func)
     return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
 
 
 def _makes_items_only(run: RunView, node: m.Call) -> bool:
     """Whether a loader's dataset is not seen to change anything where it makes its items."""
     given = next(iter(node.args), None) or next((x.value for x in node.keywords if x.name == "dataset"), None)
-    dataset = run.eval(given) if isinstance(given, m.Name) else v.UNKNOWN
+    dataset = run.value_of(given) if isinstance(given, m.Name) else v.UNKNOWN
     if not isinstance(dataset, v.Inst):
         return True
     method = dataset.cls.find("__getitem__")
@@ -128,7 +128,7 @@ def _is_dropped(run: RunView, function: m.Function, node: Any, cls: str, names: 
         return _is_dropped(run, function, call, cls, names)
     if not isinstance(parent, m.Call) or parent.func is node or not isinstance(parent.func, m.Name):
         return False
-    method = run.eval(parent.func)
+    method = run.value_of(parent.func)
     owner = method.owner if isinstance(method, v.Member) else None
     if not isinstance(method, v.Member) or not isinstance(owner, v.Obj) or owner.type != cls:
         return False

@@ -861,6 +861,13 @@ class Interp:
         """The abstract value of an expression."""
         return EVAL[type(node)](self, node)
 
+    def value_of(self, node: m.Expr) -> v.Value:
+        """The value of an expression that is only looked at. See ``view.RunView.value_of``."""
+        if isinstance(node, m.Const) or (isinstance(node, m.Name) and "." not in node.id):
+            return self.eval(node)
+        with self.fork(), self.unjudged():
+            return self.eval(node)
+
     def call(self, func: v.Value, args: v.Args, node: Any) -> v.Value:
         """The value of calling ``func``; see ``calls``."""
         return calls.call(self, func, args, node)

@@ -57,7 +57,7 @@ def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str, frozenset[tupl
     while child is not stmt.value:
         child = above.get(id(child))
         if isinstance(child, m.Call) and isinstance(child.func, m.Name):
-            found = run.eval(child.func)
+            found = run.value_of(child.func)
             if isinstance(found, v.Ext) and run.kb.canonical(found.name) in CONTAINERS:
                 continue
         if not isinstance(child, m.Seq):
@@ -159,7 +159,7 @@ def _stands_before(function: m.Function, stmt: m.Assign, node: m.Name) -> bool:
 
 def _is_example(run: RunView, call: m.Call, argument: Any) -> bool:
     """Whether a model is traced with an argument of a call."""
-    found = run.eval(call.func) if isinstance(call.func, m.Name) else None
+    found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
     role = run.kb.role(run.kb.canonical(found.name), "form-only") if isinstance(found, v.Ext) else None
     if role is None:
         return False
@@ -170,7 +170,7 @@ def _is_example(run: RunView, call: m.Call, argument: Any) -> bool:
 
 def _is_thrown_away(run: RunView, function: m.Function, call: m.Call, stmt: Any) -> bool:
     """Whether a call of a model is a statement alone, or stores what it gives where nothing reads it."""
-    model = run.eval(call.func) if isinstance(call.func, m.Name) else None
+    model = run.value_of(call.func) if isinstance(call.func, m.Name) else None
     if not isinstance(model, (v.Inst, v.Obj)):
         return False
     if isinstance(stmt, m.ExprStmt):
@@ -264,7 +264,7 @@ class _Uses:
     def _role(self, func: m.Expr, role: Role) -> RoleEntry | None:
         kb = self._run.kb
         name = func.id if isinstance(func, m.Name) else func.name if isinstance(func, m.Attr) else ""
-        found = self._run.eval(func) if isinstance(func, m.Name) else None
+        found = self._run.value_of(func) if isinstance(func, m.Name) else None
         if isinstance(found, v.Ext):
             return kb.role(kb.canonical(found.name), role)
         if isinstance(found, (v.Func, v.Cls)) or (isinstance(func, m.Name) and "." not in name):
@@ -274,7 +274,7 @@ class _Uses:
     def _stored(self, function: m.Function, stmt: Any, target: m.Expr, depth: int) -> bool:
         """Whether a value names something in all that is done with what it is stored in."""
         if isinstance(target, m.Subscript):
-            holder = self._run.eval(target.value) if isinstance(target.value, m.Name) else None
+            holder = self._run.value_of(target.value) if isinstance(target.value, m.Name) else None
             key = target.index.value if isinstance(target.index, m.Const) else None
             return (
                 isinstance(holder, v.Ext)

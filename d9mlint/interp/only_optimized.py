@@ -54,7 +54,7 @@ def _is_given(run: RunView, above: dict[int, Any], call: m.Call) -> bool:
         taker = above.get(id(taker))
     if not isinstance(taker, m.Call) or taker.func is call or not isinstance(taker.func, m.Name):
         return False
-    found = run.eval(taker.func)
+    found = run.value_of(taker.func)
     return (
         isinstance(found, v.Ext)
         and run.kb.role(run.kb.canonical(found.name), "trains-parameters") is not None

@@ -75,7 +75,7 @@ class _Followed:
         return False
 
     def _called(self, func: m.Expr) -> str:
-        found = self._run.eval(func) if isinstance(func, m.Name) else None
+        found = self._run.value_of(func) if isinstance(func, m.Name) else None
         return self._run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
 
     def _stored(self, function: m.Function, target: m.Expr, depth: int) -> bool:

@@ -82,7 +82,7 @@ def _is_new(run: RunView, value: m.Expr) -> bool:
 
 def _function(run: RunView, call: m.Call) -> str:
     """The name of the function of a library that is called."""
-    found = run.eval(call.func) if isinstance(call.func, m.Name) else None
+    found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
     return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
 
 
@@ -91,6 +91,7 @@ def _is_number(run: RunView, given: m.Expr) -> bool:
     if isinstance(given, m.Call):
         return called_name(given) in _NUMBERS
     return all(
-        isinstance(one, m.Const | m.BinOp) or (isinstance(one, m.Name) and isinstance(run.eval(one), v.Lit))
+        isinstance(one, m.Const | m.BinOp)
+        or (isinstance(one, m.Name) and isinstance(run.value_of(one), v.Lit))
         for one in nodes([given])
     )

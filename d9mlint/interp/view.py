@@ -292,8 +292,8 @@ class RunView(Protocol):
     def workers_seed_numpy(self) -> bool:
         """Whether DataLoader workers seed NumPy's global state."""
 
-    def eval(self, node: m.Expr) -> v.Value:
-        """The abstract value of an expression that the program evaluates here."""
+    def value_of(self, node: m.Expr) -> v.Value:
+        """The abstract value of an expression, read once more: what it calls is neither done nor observed again."""
 
     def later(self, judge: Callable[[], None]) -> None:
         """Judge when the program has run to its end, or the entry point's next command begins."""

@@ -44,7 +44,7 @@ def start_of(run: RunView, loop: Loop) -> Start | None:
                 firsts.append(over.args.pos[0])
     elif isinstance(loop.stmt, m.While):
         for one in nodes([loop.stmt.test]):
-            value = run.eval(one) if isinstance(one, m.Name) else v.UNKNOWN
+            value = run.value_of(one) if isinstance(one, m.Name) else v.UNKNOWN
             # What an option sets, and nothing in the loop counts, is where it ends.
             if not (isinstance(value, v.Lit) and value.option and not _is_assigned(loop, one)):
                 firsts.append(value)
@@ -62,7 +62,7 @@ def _is_assigned(loop: Loop, name: m.Name) -> bool:
 
 def counter_of(run: RunView, loop: Loop) -> Start | None:
     """The loaded number from which a loop over epochs or batches counts, in its own variable."""
-    return _read([run.eval(one) for one in _counted(loop)])
+    return _read([run.value_of(one) for one in _counted(loop)])
 
 
 def counters_of(loop: Loop) -> list[v.Value]:

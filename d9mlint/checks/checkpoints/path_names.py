@@ -101,7 +101,7 @@ def path_written(run: RunView, node: m.Expr, depth: int = 0) -> PathName | None:
 
 def _called(run: RunView, call: m.Call) -> tuple[str, list[m.Expr]]:
     """The function that a call names and what it is given, the object of a method first."""
-    func = run.eval(call.func)
+    func = run.value_of(call.func)
     if isinstance(func, v.Ext):
         return run.kb.canonical(func.name), list(call.args)
     if not isinstance(func, v.Member) or not isinstance(func.owner, v.Obj):
@@ -114,7 +114,7 @@ def _called(run: RunView, call: m.Call) -> tuple[str, list[m.Expr]]:
 
 
 def _of_name(run: RunView, node: m.Name, depth: int) -> PathName:
-    value = run.eval(node)
+    value = run.value_of(node)
     known = path_name(run, value)
     if known is not None:
         return known

@@ -19,7 +19,7 @@ def reordered(run: RunView, shuffled: m.Expr) -> Iterator[tuple[str, str]]:
     """The name of what is shuffled, with each running loop that began when there was that."""
     if not isinstance(shuffled, m.Name):
         return
-    value = run.eval(shuffled)
+    value = run.value_of(shuffled)
     if not isinstance(value, (v.Items, v.Obj)):
         return
     for loop in run.loops:

@@ -139,7 +139,7 @@ class Resume(Rule):
         for node in nodes(header):
             if isinstance(node, m.Call) and self.run.here(node) in self.made:
                 skips = True
-            value = self.run.eval(node) if isinstance(node, m.Name) else None
+            value = self.run.value_of(node) if isinstance(node, m.Name) else None
             if isinstance(value, v.Obj):
                 skips = skips or value.type == LOADER
                 entry = self.run.kb.role(value.api, "discards-batches")
@@ -160,7 +160,7 @@ class Resume(Rule):
             return
         test = _counts_only(loop.stmt)
         if test is not None:
-            if any(_is_position(self.run.eval(limit)) for limit in _compared(test)):
+            if any(_is_position(self.run.value_of(limit)) for limit in _compared(test)):
                 self.passed[str(site)] = Where(self.run, loop.stmt, "next")
         elif str(site) in self.passed:
             self._wrong(
@@ -435,7 +435,7 @@ def _passed_over(rule: Rule, loop: Loop) -> None:
         if not isinstance(stmt, m.If):
             continue
         for limit, parts in _limits(stmt, counter, stmt is loop.stmt.body[-1]):
-            if not _is_position(rule.run.eval(limit)):
+            if not _is_position(rule.run.value_of(limit)):
                 continue
             used = {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)} - {counter}
             if helper is not None:

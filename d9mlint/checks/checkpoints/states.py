@@ -468,7 +468,7 @@ class Checkpoints(Rule):
             return
         name = own_part(shuffled, function.fn.params[0].name)
         if not name:
-            value = self.run.eval(shuffled)
+            value = self.run.value_of(shuffled)
             held = [
                 known
                 for known, part in one.attrs.items()
@@ -710,7 +710,7 @@ class Checkpoints(Rule):
             if isinstance(added, m.BinOp) and added.op == "+"
             for name in nodes([added])
             if isinstance(name, m.Name)
-            for one in v.alternatives(self.run.eval(name))
+            for one in v.alternatives(self.run.value_of(name))
         )
 
     def _loaded_whole(self, call: CallEvent, models: frozenset[Site]) -> None:

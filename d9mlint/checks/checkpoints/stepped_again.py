@@ -37,7 +37,7 @@ class SteppedAgain(Rule):
             return
         if called_name(loop.iter) != "range" or not isinstance(loop.iter, m.Call) or not loop.iter.args:
             return
-        count = self.run.eval(loop.iter.args[min(1, len(loop.iter.args) - 1)])
+        count = self.run.value_of(loop.iter.args[min(1, len(loop.iter.args) - 1)])
         if tensors.loaded_as(count) is None:
             return
         self.report(

@@ -23,7 +23,7 @@ def stoppers(run: RunView, loop: Loop) -> Iterator[tuple[v.Inst, list[str]]]:
     found: dict[str, v.Inst] = {}
     for name in _names(loop.stmt):
         while name and name not in found:
-            value = run.eval(m.Name(name, loop.stmt.start, loop.stmt.end))
+            value = run.value_of(m.Name(name, loop.stmt.start, loop.stmt.end))
             if isinstance(value, v.Inst):
                 found[name] = value
             name = name.rpartition(".")[0]

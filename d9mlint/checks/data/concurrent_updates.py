@@ -89,7 +89,7 @@ def shared(run: RunView, node: Any, func: v.Func | v.Partial, thread: v.Value | 
     for part in given:
         for one in part.value.elts if isinstance(part.value, m.Seq) else [part.value]:
             if isinstance(one, m.Name) and one.id.partition(".")[0] not in turns:
-                value = run.eval(one)
+                value = run.value_of(one)
                 receiver = value.receiver if isinstance(value, v.Func) else None
                 found += [value, receiver] if receiver is not None else [value]
     for worker in (thread, inner.receiver):

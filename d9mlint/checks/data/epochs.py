@@ -78,7 +78,7 @@ class Epochs(Rule):
         nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
         header: list[Any] = [loop.stmt.iter]
         for node in nodes(header):
-            value = self.run.eval(node) if isinstance(node, m.Name) else None
+            value = self.run.value_of(node) if isinstance(node, m.Name) else None
             # The same loader may be looked at through a progress bar on one process only.
             for one in v.alternatives(value) if value is not None else ():
                 sampler = (

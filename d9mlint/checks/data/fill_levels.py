@@ -106,7 +106,7 @@ class FillLevels(Rule):
     def _tells(self, stmt: m.Stmt) -> bool:
         if not isinstance(stmt, m.ExprStmt) or not isinstance(stmt.value, m.Call):
             return False
-        func = self.run.eval(stmt.value.func)
+        func = self.run.value_of(stmt.value.func)
         api = self.run.kb.canonical(func.name) if isinstance(func, v.Ext) else ""
         order = self.run.kb.order(api)
         return self.run.kb.role(api, "delays") is not None or (order is not None and order.role == "show")

@@ -162,5 +162,5 @@ class KerasWorkers(Rule):
         call = values[0] if len(values) == 1 else None
         if not isinstance(call, m.Call) or not isinstance(call.func, m.Name):
             return None
-        function = self.run.eval(call.func)
+        function = self.run.value_of(call.func)
         return function if isinstance(function, v.Func) and function.fn.is_generator else None

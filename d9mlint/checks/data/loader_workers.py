@@ -116,7 +116,7 @@ class LoaderWorkers(Rule):
         if not isinstance(node, m.Name) or node.id.count(".") != 1:
             return None
         owner, _, name = node.id.partition(".")
-        instance = self.run.eval(m.Name(owner, node.start, node.end))
+        instance = self.run.value_of(m.Name(owner, node.start, node.end))
         for one in instance.cls.mro() if isinstance(instance, v.Inst) else ():
             for stmt in one.cls.body:
                 target = stmt.target if isinstance(stmt, m.AnnAssign) else None

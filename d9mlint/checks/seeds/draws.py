@@ -366,7 +366,7 @@ class Seeds(GraphVariables, Rule):
         for expr in given:
             for one in _parts_of_text(expr) or [expr]:
                 if isinstance(one, m.Call) and isinstance(one.func, m.Name):
-                    found = self.run.eval(one.func)
+                    found = self.run.value_of(one.func)
                     if isinstance(found, v.Func) and not found.decorated and found.receiver is None:
                         yield one.start, *found.key
 
@@ -381,7 +381,7 @@ class Seeds(GraphVariables, Rule):
                 continue
             if not isinstance(call := stmt.value, m.Call) or not isinstance(call.func, m.Name):
                 continue
-            called = run.eval(call.func)
+            called = run.value_of(call.func)
             of_instance = isinstance(called, v.Inst)
             found: v.Value | None = called
             if isinstance(called, v.Inst):
@@ -1409,12 +1409,12 @@ def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[st
             known = isinstance(part, m.Name) or (
                 isinstance(part, m.Subscript) and isinstance(part.value, m.Name)
             )
-            yield from _shown(run, part, run.eval(part) if known else v.UNKNOWN, looks)
+            yield from _shown(run, part, run.value_of(part) if known else v.UNKNOWN, looks)
     elif isinstance(expr, m.Call) and isinstance(expr.func, m.Name) and "." in expr.func.id:
         name = expr.func.id.partition(".")[0]
         if looks(called_name(expr)) == "method":
             yield from elements(expr, looks)
-        elif not only_form(expr) and _may_vary(run.eval(m.Name(name, expr.start, expr.end))):
+        elif not only_form(expr) and _may_vary(run.value_of(m.Name(name, expr.start, expr.end))):
             yield name
     elif _may_vary(value):
         yield from elements(expr, looks)
@@ -1503,7 +1503,7 @@ def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
     if not entry.apis[0].endswith(".from_pretrained") or not isinstance(node, m.Call):
         return False
     named = node.args[0] if node.args and not isinstance(node.args[0], m.Star) else None
-    given = run.eval(named) if isinstance(named, (m.Name, m.Const)) else v.UNKNOWN
+    given = run.value_of(named) if isinstance(named, (m.Name, m.Const)) else v.UNKNOWN
     text = given.value if isinstance(given, v.Lit) else None
     if isinstance(text, str) and _is_body(text, entry):
         return False

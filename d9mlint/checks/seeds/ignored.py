@@ -53,7 +53,7 @@ def _arguments(call: m.Call) -> list[m.Expr]:
 def _ignores(run: RunView, call: m.Call, given: m.Expr) -> bool:
     """Whether what is called is a function of the program that does not name the parameter of an argument."""
     # Only what is named is looked up: nothing is called again.
-    func: v.Value | None = run.eval(call.func) if isinstance(call.func, m.Name) else None
+    func: v.Value | None = run.value_of(call.func) if isinstance(call.func, m.Name) else None
     bound = isinstance(func, v.Func) and func.receiver is not None
     if isinstance(func, v.Cls) and not func.decorated and set(func.external_bases()) <= {"object"}:
         func, bound = func.find("__init__"), True

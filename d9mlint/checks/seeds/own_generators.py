@@ -120,7 +120,7 @@ def _factory(rule: Rule, call: CallEvent) -> str:
     node = call.node
     given = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, m.Call) else []
     for one in given:
-        value = rule.run.eval(one) if isinstance(one, m.Name) else None
+        value = rule.run.value_of(one) if isinstance(one, m.Name) else None
         if isinstance(value, v.Ext) and rule.run.kb.canonical(value.name) == call.api:
             return one.id if isinstance(one, m.Name) else ""
     return ""

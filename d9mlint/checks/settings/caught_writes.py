@@ -73,7 +73,7 @@ def _ends(run: RunView, handler: m.Handler) -> bool:
         return True
     last = handler.body[-1] if handler.body else None
     if isinstance(last, m.ExprStmt) and isinstance(last.value, m.Call):
-        func = run.eval(last.value.func)
+        func = run.value_of(last.value.func)
         return isinstance(func, v.Ext) and func.name.rpartition(".")[2] in ("exit", "_exit", "quit", "abort")
     return isinstance(last, m.Raise | m.Return)
 
@@ -84,7 +84,7 @@ def _handles(handler: m.Handler, write: m.Subscript) -> bool:
 
 
 def _suppresses(run: RunView, stmt: m.With) -> bool:
-    made = [run.eval(one.context.func) for one in stmt.items if isinstance(one.context, m.Call)]
+    made = [run.value_of(one.context.func) for one in stmt.items if isinstance(one.context, m.Call)]
     return any(
         isinstance(one, v.Ext) and run.kb.role(run.kb.canonical(one.name), "suppresses") is not None
         for one in made

@@ -139,7 +139,7 @@ def _gives_less(call: m.Call, stmt: m.Try) -> bool:
 
 def _is_tried(rule: Rule, call: m.Call, stmt: m.Try) -> bool:
     """Whether what is called computes something: it has failed before, or is a function of the program."""
-    called = rule.run.eval(call.func)
+    called = rule.run.value_of(call.func)
     return not isinstance(called, v.Ext | v.Member) or any(
         isinstance(one, m.Call) and alike(one.func, call.func) for one in nodes(stmt.body)
     )
@@ -190,7 +190,7 @@ def _name(target: Any) -> str:
 def _out_of_memory(interp: RunView, handler: m.Handler) -> bool:
     types: list[Any] = handler.type.elts if isinstance(handler.type, m.Seq) else [handler.type]
     for one in types:
-        value = interp.eval(one) if one is not None else None
+        value = interp.value_of(one) if one is not None else None
         if isinstance(value, v.Ext) and interp.kb.role(value.name, "out-of-memory") is not None:
             return True
     return any(

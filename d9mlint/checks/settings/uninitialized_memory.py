@@ -534,7 +534,7 @@ def _bound(interp: RunView, node: Any) -> Any:
     names = {one.id.partition(".")[0] for one in nodes([node]) if isinstance(one, m.Name)}
     if any(names & set(assigned_names(loop.stmt)) for loop in interp.loops):
         return v.UNKNOWN
-    value = interp.eval(node)
+    value = interp.value_of(node)
     # What an option gives by default, another run may set otherwise.
     return (
         value.value

@@ -349,7 +349,7 @@ def _shared_since(interp: Interp, node: Any) -> int:
             target_names(one.target, turns)
     for one in nodes([part.value for part in passed]):
         if isinstance(one, m.Name) and one.id.partition(".")[0] in turns:
-            own = own or isinstance(interp.eval(one), (v.Items, v.Mapping, v.Inst, v.AnyOf))
+            own = own or isinstance(interp.value_of(one), (v.Items, v.Mapping, v.Inst, v.AnyOf))
     return 0 if own or dotted else rounds[-1].start
 
 
@@ -424,7 +424,7 @@ def _is_once(interp: RunView, iterated: Any) -> bool:
     """Whether a loop counts to a number that is one here, whatever options are given."""
     if not isinstance(iterated, m.Call) or called_name(iterated) != "range" or len(iterated.args) != 1:
         return False
-    count = interp.eval(iterated.args[0]) if isinstance(iterated.args[0], (m.Name, m.Const)) else None
+    count = interp.value_of(iterated.args[0]) if isinstance(iterated.args[0], (m.Name, m.Const)) else None
     return isinstance(count, v.Lit) and count.value == 1 and not v.option_of(count)
 
 
