@@ -632,7 +632,10 @@ class Activity:
         note(self._interp, LOADS, call.node, call.api)
 
     def writes(self, call: CallEvent) -> None:
-        """Something is written."""
+        """Something is written, other than a picture of the parts of a model."""
+        owner = call.owner
+        if isinstance(owner, v.Obj) and self.kb.role(owner.api, "shows-structure") is not None:
+            return
         note(self._interp, SAVES, call.node, call.api)
 
     @on(CallEvent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.passed_on import PASS_THROUGH, inside
@@ -49,7 +49,7 @@ def is_empty(interp: Interp, value: v.Value, depth: int = 0) -> bool:
     if not isinstance(value, v.Obj):
         return False
     if value.api in RANGES:
-        return _has_no_number(value)
+        return _has_no_number(value) or _ends_where_it_begins(interp, value)
     if value.form is not None and value.form.sizes:
         return value.form.sizes[0] == 0
     return depth < _DEPTH and _passes_nothing_on(interp, value, depth + 1)
@@ -88,6 +88,51 @@ def _has_no_number(counting: v.Obj) -> bool:
 
 
 _BOUNDS = 3
+
+
+def _ends_where_it_begins(interp: Interp, counting: v.Obj) -> bool:
+    """Whether a range that the running function counts has no number because its bounds are the same unknown numbers with
+    known ones added: ``range(first, first + n)`` where ``n`` is 0."""
+    call, function = counting.node, interp.frame.func
+    if call is None or len(counting.args.pos) != 2 or len(call.args) != 2 or call.keywords:
+        return False
+    if counting.file is not interp.frame.file:
+        return False
+    if function is not None and not function.fn.start <= call.start < function.fn.end:
+        return False
+    first, last = (_sum_of(interp, one, 1) for one in call.args)
+    if first is None or last is None:
+        return False
+    return first.unknown == last.unknown and last.known <= first.known
+
+
+class _Sum(NamedTuple):
+    """A sum: how often each unknown number is in it, by the name of the variable, and the known rest."""
+
+    unknown: dict[str, int]
+    known: int
+
+
+def _sum_of(interp: Interp, node: m.Expr, sign: int) -> _Sum | None:
+    """What an expression adds up."""
+    if isinstance(node, m.Const):
+        return _Sum({}, sign * node.value) if type(node.value) is int else None
+    if isinstance(node, m.Name):
+        value = interp.eval(node)
+        if isinstance(value, v.Lit) and not value.option:
+            return _Sum({}, sign * value.value) if type(value.value) is int else None
+        return _Sum({node.id: sign}, 0)
+    if not isinstance(node, m.BinOp) or node.op not in ("+", "-"):
+        return None
+    left, right = (
+        _sum_of(interp, node.left, sign),
+        _sum_of(interp, node.right, -sign if node.op == "-" else sign),
+    )
+    if left is None or right is None:
+        return None
+    names = left.unknown.keys() | right.unknown.keys()
+    both = {name: left.unknown.get(name, 0) + right.unknown.get(name, 0) for name in names}
+    return _Sum({name: count for name, count in both.items() if count}, left.known + right.known)
 
 
 def _number(value: v.Value, call: m.Call | None, at: int) -> int | None:

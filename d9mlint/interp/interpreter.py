@@ -765,10 +765,8 @@ class Interp:
     def _is_dead_now(self, function: m.Function, stmt: m.Assign | m.AnnAssign) -> bool:
         """Whether what an assignment stores is not read where the tests of the function have the outcomes that they
         have in this call. What an option decides has both."""
-        if self.frame.func is None:
-            return False
-        decided: dict[str, bool] = {}
-        for name in liveness.tests(function):
+        decided = dict(liveness.constants(self.whole(self.frame.file), function))
+        for name in liveness.tests(function) if self.frame.func is not None else ():
             value = self.eval(name)
             truth = None if v.option_of(value) else v.truth(value)
             if truth is not None:

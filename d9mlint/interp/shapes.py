@@ -272,6 +272,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return _permuted(old, args)
     if kind == "widened":
         return _widened(old, args)
+    if kind == "reduced":
+        return _reduced(old, args)
     if kind in ("repeated", "expanded"):
         return _multiplied(old, args, kind == "repeated")
     if kind in ("rank", "reordered", "longer", "shorter"):
@@ -356,6 +358,29 @@ def _permuted(old: Form, args: v.Args) -> Sizes | None:
     named = [one for value in args.pos for one in (value.elts if isinstance(value, v.Items) else [value])]
     count = sum(isinstance(one, v.Lit) and isinstance(one.value, int) for one in named)
     return (None,) * count if 1 < count <= MAX_RANK and not args.star else None
+
+
+def _reduced(old: Form, args: v.Args) -> Sizes | None:
+    """``x.mean((2, 3))``, ``torch.sum(x, dim=1, keepdim=True)``, ``x.sum()``: without the dimensions that are named, or
+    without any."""
+    if args.star or args.dstar:
+        return None
+    named = args.kw.get("dim") or args.kw.get("axis")
+    others = [one for one in args.pos if form(one) == NOTHING]
+    kept = args.kw.get("keepdim") or (others[1] if len(others) > 1 else None)
+    dims = named if named is not None else others[0] if others else None
+    if dims is None:
+        return ()
+    gone = _numbers(dims.elts if isinstance(dims, v.Items) else [dims])
+    if old.sizes is None or not gone or len(gone) != (len(dims.elts) if isinstance(dims, v.Items) else 1):
+        return None
+    keeps = False if kept is None else v.truth(kept)
+    if keeps is None:
+        return None
+    at = {one % len(old.sizes) if old.sizes else 0 for one in gone}
+    if keeps:
+        return tuple(1 if i in at else size for i, size in enumerate(old.sizes))
+    return tuple(size for i, size in enumerate(old.sizes) if i not in at)
 
 
 def _dimension(args: v.Args) -> int | None:

@@ -7,12 +7,13 @@ variables may be read by whoever imports it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, memo
-from d9mlint.ir.scopes import own_names, target_names
+from d9mlint.ir.scopes import bound_by, own_names, target_names
 from d9mlint.ir.traversal import children, nodes, parents
 
 _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
@@ -26,6 +27,7 @@ _NONE: frozenset[str] = frozenset()
 _known: dict[int, tuple[object, frozenset[int]]] = memo()
 _shared: dict[int, tuple[object, frozenset[str]]] = memo()
 _tests: dict[int, tuple[object, list[m.Name]]] = memo()
+_constants: dict[int, tuple[object, Mapping[str, bool]]] = memo()
 _decided: dict[tuple[int, frozenset[tuple[str, bool]]], tuple[object, frozenset[int]]] = memo()
 
 
@@ -76,6 +78,38 @@ def _tested(function: m.Function) -> list[m.Name]:
         for name, one in found.items()
         if name.partition(".")[0] in given and not any(name == x or name.startswith(f"{x}.") for x in stored)
     ]
+
+
+def constants(facts: m.FileFacts, function: m.Function) -> Mapping[str, bool]:
+    """The variables of a function that are surely always true, or never: it assigns one constant to them and nothing
+    else, at the top of its body. With those of the module that it reads."""
+    known = _constants.get(id(function))
+    if known is None or known[0] is not function:
+        outer = {name for one in facts.functions for name in _declared(one)}
+        found = _assigned_once(function)
+        if function is not facts.functions[0] and function.parent <= 0:
+            of_module, own = _assigned_once(facts.functions[0]), own_names(function)
+            found = {**{name: truth for name, truth in of_module.items() if name not in own}, **found}
+        found = {name: truth for name, truth in found.items() if name not in outer}
+        known = _constants[id(function)] = (function, found)
+    return known[1]
+
+
+def _assigned_once(function: m.Function) -> dict[str, bool]:
+    if not _BY_TEXT.isdisjoint(_read(function.body)):
+        return {}
+    times = Counter(param.name for param in function.params)
+    for node in nodes(function.body):
+        bound: set[str] = set()
+        bound_by(node, bound)
+        times.update(bound)
+    return {
+        target.id: bool(one.value.value)
+        for one in function.body
+        if isinstance(one, m.Assign) and isinstance(one.value, m.Const)
+        for target in one.targets
+        if isinstance(target, m.Name) and times[target.id] == 1
+    }
 
 
 def is_dead(function: m.Function, stmt: m.Assign | m.AnnAssign, decided: Mapping[str, bool]) -> bool:
@@ -455,6 +489,12 @@ class _Liveness:
 
     def _outcome(self, test: m.Expr) -> bool | None:
         """Whether a test holds, where that is known."""
+        if isinstance(test, m.Const):
+            return bool(test.value)
+        if isinstance(test, m.BoolOp):
+            sides = self._outcome(test.left), self._outcome(test.right)
+            decides = test.op == "or"
+            return decides if decides in sides else None if None in sides else not decides
         name, outcome = asked(test)
         truth = self.decided.get(name.id) if name is not None else None
         return truth if truth is None else truth is outcome

@@ -858,8 +858,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
     ``device``: as its ``inputs`` or the ``first`` of them, where a ``new`` tensor is made, as the ``argument`` says,
     ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``; ``reordered`` where
-    arguments name some of them), one more (``longer``, ``widened`` where that has one element) or less (``shorter``),
-    ``given`` as arguments, or as ``repeated`` or ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size``
+    arguments name some of them), one more (``longer``, ``widened`` where that has one element) or less (``shorter``), those
+    that are left where arguments name some or none (``reduced``), ``given`` as arguments, or as ``repeated`` or
+    ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size``
     argument, by a ``range``, by nested lists (``data``), several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
@@ -899,6 +900,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "repeated",
         "expanded",
         "shorter",
+        "reduced",
         "given",
         "first",
         "second",
