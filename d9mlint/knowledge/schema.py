@@ -563,6 +563,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
     without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
+    ``built_later``: what it makes draws when it is first called, as layers of Keras do, which make their weights then: one
+    that the program only keeps draws nothing.
     ``assigned`` is true when the names are attributes that are assigned the seed.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
@@ -602,6 +604,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bodies: list[str] = []
     package: str = ""
     in_place: bool = False
+    built_later: bool = False
     assigned: bool = False
     versions: str = ""
     method: bool = False

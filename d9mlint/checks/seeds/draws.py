@@ -16,13 +16,16 @@ from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.trials import trains_on
 from d9mlint.checks.seeds.unread_models import (
     Class,
+    Keeper,
     Kept,
     Variable,
     class_of,
     is_model,
     is_read,
+    keeper,
     kept,
     kept_in,
+    uses_kept,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, trains, where
@@ -264,6 +267,10 @@ class Seeds(GraphVariables, Rule):
     """What trains itself, or is a loss whose gradients are computed."""
     trains_parts = remembered(bool)
     """Whether the last mode that the program has put a module into is that of training."""
+    built_later = remembered_table(Site, Keeper)
+    """Layers that make their weights when they are first called, with what keeps them."""
+    idle = remembered_once(frozenset[Site])
+    """Those of them that the program, which has ended, has only kept."""
     masks = remembered_table(tuple[str, Site], First)
     """The first draws of layers that draw unless their model is in evaluation mode, by where the layers were made."""
     switched = noted(list[v.Value])
@@ -572,6 +579,8 @@ class Seeds(GraphVariables, Rule):
         if entry.kind == "sampling":
             self._sampling(rng, level, entry, node)
             return
+        if entry.built_later and (keeps := keeper(self.run, node)) is not None:
+            self.built_later.setdefault(self.run.here(node), lambda: keeps)
         if RESTORED in self.run.contexts and entry.kind == "init" and entry.library != "torch":
             # A part of a library, whose weights the checkpoint has.
             self.has_body = True
@@ -1036,6 +1045,8 @@ class Seeds(GraphVariables, Rule):
             self._forgive(site, of_processes=True)
         if self.run.entry is None:
             return
+        layers = self.built_later.known()
+        self.idle = frozenset(one for one in layers if not uses_kept(self.run, self.built_later[one]))
         late = {rng: self.late[rng] for rng in self.late.known()}
         training = trains(self.run)
         for rng, seed in sorted(late.items()):
@@ -1168,8 +1179,8 @@ class Seeds(GraphVariables, Rule):
         return min(left, key=lambda one: one.place.order, default=None)
 
     def _lost(self) -> frozenset[Site]:
-        """The places of draws whose outcome does not matter."""
-        return self.run.overwritten_draws | self.seeded_again
+        """The places of draws whose outcome does not matter, and of layers that nothing calls."""
+        return self.run.overwritten_draws | self.seeded_again | (self.idle or frozenset())
 
     def _first(self, rng: str, kind: Kind, lost: Set[Site] | None = None) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read: at none of the places ``lost``."""
