@@ -780,7 +780,7 @@ class Seeds(GraphVariables, Rule):
 
     def _tf_shuffle(self, level: Rng, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
-        what = " (shuffles by default)" if name == "list_files" else ""
+        what = " (shuffles by default)" if entry.when else ""
         unreached = self.run.entry is None
         seed = self._graph_seed("0") or "tf.random.set_seed(0)"
         unless, or_else = _without_option(level, seed)
@@ -792,7 +792,7 @@ class Seeds(GraphVariables, Rule):
             else f"`{name}`{what} without `seed=` and without a global TensorFlow seed{unless}: "
             "the order differs between runs",
             f"pass `seed=0`, or {or_else}",
-            subject=f"tf.data.Dataset.{name}",
+            subject=entry.apis[0],
             severity=Severity.WARNING if unreached or level.option else None,
             remedy=("seed", "0"),
             cause=("DET104", "tensorflow", "keras"),
