@@ -326,7 +326,7 @@ class Seeds(GraphVariables, Rule):
         """Something is printed. What a module that others import prints shows whether it is more than a smoke test."""
         run, node = self.run, call.node
         own = run.entry is not None and run.frame.file.path == run.entry.path
-        if not own and isinstance(node, m.Call) and any(map(_may_vary, call.args.pos)):
+        if not own and isinstance(node, m.Call) and any(_may_vary(run, one) for one in call.args.pos):
             self.shows_elsewhere = True
         if not own and not all(isinstance(one, v.Lit) for one in call.args.pos):
             self.prints_elsewhere = True
@@ -736,7 +736,7 @@ class Seeds(GraphVariables, Rule):
             help,
             subject=api,
             severity=Severity.WARNING if level.option or aside or not reached else None,
-            confidence=Confidence.LOW if entry.confidence == "low" else None,
+            confidence=Confidence(entry.confidence) if entry.confidence != "high" else None,
             remedy=remedy,
             unless="" if reached else MAY_SEED + rng,
         )
@@ -1420,9 +1420,9 @@ def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[st
         name = expr.func.id.partition(".")[0]
         if looks(called_name(expr)) == "method":
             yield from elements(expr, looks)
-        elif not only_form(expr) and _may_vary(run.eval(m.Name(name, expr.start, expr.end))):
+        elif not only_form(expr) and _may_vary(run, run.eval(m.Name(name, expr.start, expr.end))):
             yield name
-    elif _may_vary(value):
+    elif _may_vary(run, value):
         yield from elements(expr, looks)
 
 
@@ -1450,10 +1450,17 @@ def _parts_of_text(expr: Any) -> list[Any]:
     return []
 
 
-def _may_vary(value: v.Value) -> bool:
-    """Whether a value is a tensor or something else that may differ from run to run, or holds some."""
+def _may_vary(run: RunView, value: v.Value) -> bool:
+    """Whether a value is a tensor, a prediction or something else that may differ from run to run, or holds some."""
     several = value.elts if isinstance(value, v.Items) else v.alternatives(value)
-    return any(is_entropy(one) or (isinstance(one, v.Obj) and one.type == TENSOR) for one in several)
+    return any(
+        is_entropy(one)
+        or (
+            isinstance(one, v.Obj)
+            and (one.type == TENSOR or run.kb.role(one.api, "calls-in-inference") is not None)
+        )
+        for one in several
+    )
 
 
 def _masks(entry: RngEntry) -> bool:
