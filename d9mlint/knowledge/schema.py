@@ -320,8 +320,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of a method, or the first input of a function. ``default`` is the value when the argument is not given;
     ``{arg: name, pos: n}`` stands for the value of another argument, also where None is given. ``item`` is a key of
     an argument that is a mapping, or an attribute or named argument of an object; ``name@0`` is the argument of the call
-    that made the object, at this position or, with ``name@``, at none. Exactly one of
-    the tests is set:
+    that made the object, at this position or, with ``name@``, at none; ``*`` stands for each item of a mapping or sequence,
+    of which one that lacks the rest of the key is enough. Exactly one of the tests is set:
 
     ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
