@@ -99,6 +99,10 @@ def _as_advice(finding: Finding) -> Finding:
     return msgspec.structs.replace(finding, severity=Severity.ADVICE, idle=True, flow=flow)
 
 
+Imported = tuple[int, str, str]
+"""What an import names: the number of dots, the module, and what is imported from it."""
+
+
 class _Uses(msgspec.Struct):
     """What a file names: functions and classes by plain names, methods by attributes, each with the function around the
     place (below zero: the header of a class) and whether it is a call that is seen where the function runs. ``handed_on``
@@ -106,10 +110,12 @@ class _Uses(msgspec.Struct):
     names begin that are looked up there, ``offered`` what a package that may be installed imports for others,
     ``any_name`` whether names are looked up in the module, ``any_module`` whether modules are, ``texts`` the names of
     attributes that are given as texts. ``own`` are the functions and classes that the module itself defines, ``origins``
-    the modules that names are imported from, with the number of dots."""
+    the modules that names are imported from, with the number of dots. ``of_modules`` are attributes of what is imported
+    and may be a module, each with that."""
 
     names: dict[str, set[tuple[int, bool]]] = {}
     attributes: dict[str, set[tuple[int, bool]]] = {}
+    of_modules: dict[str, set[tuple[int, bool, frozenset[Imported]]]] = {}
     imported: set[str] = set()
     handed_on: set[str] = set()
     beginnings: set[tuple[str, str]] = set()
@@ -291,6 +297,9 @@ class Search:
         for at in self.with_word(name):
             uses = self.uses_of(at)
             found = uses.attributes.get(name, set())
+            for around, plain, imported in uses.of_modules.get(name, ()):
+                if method or any(self._may_be_of(at, one, name, file, depth) for one in imported):
+                    found = found | {(around, plain)}
             if not method and self.may_mean(at, name, file):
                 found = found | uses.names.get(name, set())
                 if name in uses.offered:
@@ -330,6 +339,17 @@ class Search:
                 return False
         places = {self.project.index[one.path] for one in several}
         return not places or any(self.may_mean(one, name, file, depth + 1) for one in places)
+
+    def _may_be_of(self, at: int, imported: Imported, name: str, file: int, depth: int) -> bool:
+        """Whether an attribute of what a file imports may be a function of another file: of a module, what that may have."""
+        level, module, part = imported
+        whole = f"{module}.{part}".strip(".")
+        modules, importer = self.project.modules, self.files[at]
+        found = modules.relative(importer, level, whole) if level else modules.absolute(importer, "", whole)
+        if part and found is None and not (level == 0 and modules.named(whole)):
+            # It is no module, or one of a library.
+            return True
+        return self._may_lead(at, level, whole, name, file, depth)
 
     def _was_followed(self, file: int, index: int) -> bool:
         """Whether every call in a function that programs reach was seen."""
@@ -427,11 +447,15 @@ def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]], shown: bool, of
         return found
     renamed: dict[str, str] = {}
     modules: dict[str, set[str]] = {}
+    bound: dict[str, set[Imported]] = {}
     for node in (node for fn in facts.functions for node in nodes(fn.body)):
         if isinstance(node, m.Import):
             for alias in node.names:
                 parts = alias.name.split(".")
                 modules.setdefault(alias.asname or parts[0], set()).update(parts)
+                bound.setdefault(alias.asname or parts[0], set()).add(
+                    (0, alias.name if alias.asname else parts[0], "")
+                )
                 found.imported.update(parts)
         elif isinstance(node, m.ImportFrom):
             for alias in node.names:
@@ -440,18 +464,22 @@ def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]], shown: bool, of
             for alias in node.names:
                 renamed[alias.asname or alias.name] = alias.name
                 modules.setdefault(alias.asname or alias.name, set()).add(alias.name)
+                bound.setdefault(alias.asname or alias.name, set()).add((node.level, node.module, alias.name))
                 if offering:
                     found.offered.add(alias.name)
     found.own.update(fn.name for fn in facts.functions if fn.parent == 0 and fn.cls < 0)
     found.own.update(cls.name for cls in facts.classes if cls.parent == 0 and cls.cls < 0)
     rebound = _rebound(facts)
+    only = {
+        name: frozenset(some) for name, some in bound.items() if name not in found.own and name not in rebound
+    }
     for around, some in _code(facts):
         own = _own(facts.functions[around]) if around > 0 else frozenset[str]()
         code = list(nodes(_of_use(some, shown) if around == 0 else some))
         # What raises in a cell of a notebook ends that cell.
         if around > 0 or (around == 0 and not file.notebook):
             code = _that_run(code, facts.functions[around], failing, found.own)
-        _add(found, around, code, renamed, modules, own, rebound if around == 0 else {})
+        _add(found, around, code, renamed, modules, only, own, rebound if around == 0 else {})
     return found
 
 
@@ -520,11 +548,12 @@ def _add(
     some: list[Any],
     renamed: dict[str, str],
     modules: dict[str, set[str]],
+    only: dict[str, frozenset[Imported]],
     own: frozenset[str],
     rebound: dict[str, int],
 ) -> None:
-    """``own`` are the variables of the function, ``rebound`` says behind which place a variable of the module is none of
-    the modules."""
+    """``only`` are variables that hold nothing but what is imported, ``own`` are those of the function, ``rebound`` says
+    behind which place a variable of the module is none of the modules."""
     called: set[int] = set()
     looked_in: set[int] = set()
     stored: set[int] = set()
@@ -558,8 +587,12 @@ def _add(
         if head not in renamed:
             uses.names[head].add((around, plain and not rest))
         whole = len(rest) == 1 and (head in ("self", "cls") or head in modules)
+        imported = only.get(head) if len(rest) == 1 and head not in own else None
         for part in rest:
-            uses.attributes.setdefault(part, set()).add((around, plain and whole))
+            if imported is not None:
+                uses.of_modules.setdefault(part, set()).add((around, plain and whole, imported))
+            else:
+                uses.attributes.setdefault(part, set()).add((around, plain and whole))
         # A variable that is given something else is not used by that, also where it had the name of a module before.
         used = not plain and id(node) not in looked_in and id(node) not in stored
         used = used and head not in own and node.start < rebound.get(head, node.start + 1)

@@ -72,8 +72,8 @@ class XlaDevices:
         self.on_gpu, self.off_gpu = self.on_gpu or gpu is True, self.off_gpu or gpu is not True
 
     def uses_gpu(self) -> bool:
-        """Whether the program shows that it runs on a GPU: it asks for one, the project requires a build for one, or the
-        user says so."""
+        """Whether the program shows that it runs on a GPU: it asks for one, the project requires a build for one, its README
+        says that it was trained on one, or the user says so."""
         if self._runs_elsewhere():
             return False
         targets = self.run.targets
@@ -83,6 +83,8 @@ class XlaDevices:
             # Of two builds one is to be chosen.
             return False
         others = any(map(targets.requires, _OTHERS))
+        if targets.trained_on_gpus and not others:
+            return True
         return targets.asks_for(_BUILDS) or (not others and targets.asks_for(_OF_CUDA))
 
     def may_use_gpu(self) -> bool:

@@ -167,6 +167,8 @@ class Pins(NamedTuple):
     those of images with ``image::``."""
     gpus: bool = False
     """Whether a README speaks of GPUs."""
+    trained_on_gpus: bool = False
+    """Whether it says that the program was trained, or is run, on one."""
 
 
 def normalized(distribution: str) -> str:
@@ -205,6 +207,7 @@ def read_pins(root: Path) -> Pins:
         tuple(reader.asked),
         frozenset(reader.distributions),
         reader.gpus,
+        reader.trained_on_gpus,
     )
 
 
@@ -234,6 +237,7 @@ class _Reader:
         self.asked: dict[Asked, None] = {}
         self.distributions: set[str] = set()
         self.gpus = False
+        self.trained_on_gpus = False
         # Whether the file that is read names an index of builds for the CPU.
         self.cpu_index = False
         # Whether the file that is read is in a directory below the root.
@@ -705,6 +709,7 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     sentences that say with which release of it the program is used, if all of the text names that one alone."""
     reader.prose = True
     reader.gpus = reader.gpus or _GPUS.search(text) is not None
+    reader.trained_on_gpus = reader.trained_on_gpus or _is_trained_on_gpus(text)
     required = False
     extras: dict[str, set[str]] = {}
     before = len(reader.pins)
@@ -824,10 +829,7 @@ _MODULE = re.compile(r"(?:[\w.+-]+/)*([A-Za-z][A-Za-z_-]*)/v?(\d+(?:\.\d+)+)", r
 def _used_releases(text: str) -> dict[str, tuple[int, str]]:
     """The releases of frameworks, by library, with which the sentences of a README say that its program is used, each with
     its line. A text that names several releases of a framework does not say which one that is."""
-    plain = "\n".join(
-        "|" if len(line) > _LONGEST_PARAGRAPH or _NO_SENTENCE.search(line) else _plain(_SPACES.sub(" ", line))
-        for line in text.splitlines()
-    )
+    plain = _prose(text)
     named: dict[str, set[str]] = {}
     for found in _FRAMEWORK_RELEASE.finditer(f"{plain}\n{text}"):
         named.setdefault(_framework(found[1]), set()).add(found[2])
@@ -855,6 +857,22 @@ def _used_releases(text: str) -> dict[str, tuple[int, str]]:
                 at = sentence.start() + part.start(1)
                 used.setdefault(library, (plain.count("\n", 0, at) + 1, release[2]))
     return used
+
+
+def _prose(text: str) -> str:
+    """The sentences of a README: what has none is a bar."""
+    return "\n".join(
+        "|" if len(line) > _LONGEST_PARAGRAPH or _NO_SENTENCE.search(line) else _plain(_SPACES.sub(" ", line))
+        for line in text.splitlines()
+    )
+
+
+def _is_trained_on_gpus(text: str) -> bool:
+    """Whether a sentence says that the program is trained or run on a GPU, and not that it may be."""
+    if not _GPU.search(text):
+        return False
+    sentences = (one[0] for one in _SENTENCE.finditer(_prose(text)))
+    return any(_TRAINED_ON.search(one) and not _NOT_SURELY.search(one) for one in sentences)
 
 
 def _framework(name: str) -> str:
@@ -979,6 +997,17 @@ _OF_OTHERS = re.compile(
     re.IGNORECASE,
 )
 """What a sentence says before of which another program, or another time, is meant."""
+_GPU = re.compile(r"\bGPUs?\b|\bNVIDIA\b|\bGeForce\b", re.IGNORECASE)
+_TRAINED_ON = re.compile(
+    r"\b(?:train\w*|run|runs|ran|experiments?)\b[^|]{0,80}\b(?:on|with|using)\b[^|]{0,40}?(?:\bGPUs?\b|\bNVIDIA\b|\bGeForce\b)",
+    re.IGNORECASE,
+)
+_NOT_SURELY = re.compile(
+    r"\b(?:CPUs?|TPUs?|if|when|whether|may|might|can|could|should|optional\w*|support\w*|without|no|not|or|their|they|authors?"
+    r"|papers?|original\w*)\b|n't\b",
+    re.IGNORECASE,
+)
+"""What a sentence says where the program may run elsewhere too, or another one is meant."""
 _IN_LIST = re.compile(
     r"(?:the\s+)?([A-Za-z][\w+-]*(?:\s+version)?(?:[ \t=-]*\(?v?\d+(?:\.\d+)*\)?)?)"
     r"(?:\s*(?:,\s*(?:and\s+)?|\band\s+|\bwith\s+|&\s*|\+\s+)|\s*[.)]?\s*$"

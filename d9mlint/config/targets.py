@@ -195,6 +195,11 @@ class Targets:
         names.update(name for name in self._inferred if name.endswith("]"))
         return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
 
+    @property
+    def trained_on_gpus(self) -> bool:
+        """Whether a README says that the program was trained, or is run, on a GPU."""
+        return self._pins.trained_on_gpus
+
     def cpu_only(self, library: str) -> bool:
         """Whether all that they ask for are builds of a library for the CPU."""
         return self._builds(library) == {True}
@@ -247,6 +252,7 @@ class Targets:
             ("pins",),
             *pins,
             ("distributions", *sorted(self._pins.distributions), str(self._pins.gpus)),
+            ("gpus", str(self._pins.trained_on_gpus)),
             *(("asked", one.library, str(one.cpu), one.marker) for one in self._pins.asked),
             ("installed",),
             *sorted(self._installed.items()),

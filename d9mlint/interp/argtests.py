@@ -12,6 +12,7 @@ from d9mlint.interp import values as v
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import Condition, Other, Uneven
 
+_EACH = "*"
 SELF = "self"
 """The argument name by which a condition means the receiver of a method, or the first input of a function."""
 
@@ -68,8 +69,11 @@ def _holds(args: v.Args, test: Condition, owner: v.Value | None) -> bool | None:
 def item(value: v.Value, key: str) -> v.Value | None:
     """What a mapping, or an object to which a program gave attributes or named arguments, has under a key (``a.b`` of a
     mapping in another one; ``a@0`` and ``a@``: the argument of the call that made an object, which has this position or
-    none): None for nothing, unknown where it is not all seen."""
+    none; ``*``: all items of a mapping or sequence): None for nothing, where an item has nothing, unknown where it is not
+    all seen."""
     first, _, rest = key.partition(".")
+    if first == _EACH:
+        return _of_each(value, rest)
     first, argument, place = first.partition("@")
     found: v.Value | None
     if isinstance(value, v.Mapping):
@@ -82,6 +86,19 @@ def item(value: v.Value, key: str) -> v.Value | None:
     else:
         return None if v.is_none(value) is True else v.UNKNOWN
     return item(found, rest) if rest and found is not None else found
+
+
+def _of_each(value: v.Value, key: str) -> v.Value | None:
+    """What all items of a mapping or sequence have under a key: None where one has nothing."""
+    if isinstance(value, (v.Mapping, v.Items)) and not value.open:
+        every = list(value.items.values() if isinstance(value, v.Mapping) else value.elts)
+        found = [item(one, key) for one in every]
+        known = [one for one in found if one is not None]
+        if found and len(known) < len(found):
+            return None
+        if known:
+            return known[0] if len(known) == 1 else v.AnyOf(tuple(known))
+    return v.UNKNOWN
 
 
 def _argument(args: v.Args, name: str, pos: int | None, owner: v.Value | None) -> v.Value | None:

@@ -628,7 +628,8 @@ class Interp:
 
     def reads_variable(self, file: ModuleFile, name: str) -> bool:
         """Whether anything that has run may have read a variable of a module."""
-        word, entered = name.partition(".")[0], functions(self.trail)
+        # What was only looked at, as here, has not run.
+        word, entered = name.partition(".")[0], self.visited
         if self.exhausted or word != name:
             return True
         for one in self.modules.files:
@@ -648,7 +649,7 @@ class Interp:
             return True
         if liveness.reaches_by_text(self.whole(file)):
             return True
-        entered = functions(self.trail)
+        entered = self.visited
         for one in self.modules.files:
             if (one.path, 0) not in entered:
                 continue

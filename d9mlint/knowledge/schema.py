@@ -321,8 +321,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of a method, or the first input of a function. ``default`` is the value when the argument is not given;
     ``{arg: name, pos: n}`` stands for the value of another argument, also where None is given. ``item`` is a key of
     an argument that is a mapping, or an attribute or named argument of an object; ``name@0`` is the argument of the call
-    that made the object, at this position or, with ``name@``, at none. Exactly one of
-    the tests is set:
+    that made the object, at this position or, with ``name@``, at none; ``*`` stands for each item of a mapping or sequence,
+    of which one that lacks the rest of the key is enough. Exactly one of the tests is set:
 
     ``equals`` / ``not_equals``: a literal; ``one_of``: a list of literals; ``all_equal``: a number, or a
     sequence of nothing but it; ``given``: whether the argument is present at all (an explicit None counts as
@@ -564,6 +564,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
     without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
+    ``built_later``: what it makes draws when it is first called, as layers of Keras do, which make their weights then: one
+    that the program only keeps draws nothing.
     ``assigned`` is true when the names are attributes that are assigned the seed.
     ``method`` is true when the names are methods that are recognised on an instance
     (``torch.Tensor.uniform_``, ``gymnasium.Env.reset``). Names may end in ``.*``. ``not_apis`` are names that
@@ -603,6 +605,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bodies: list[str] = []
     package: str = ""
     in_place: bool = False
+    built_later: bool = False
     assigned: bool = False
     versions: str = ""
     method: bool = False

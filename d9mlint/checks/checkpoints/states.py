@@ -35,7 +35,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import fits_alone, may_be_given_cuda, may_use_cuda, trains
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
-from d9mlint.interp.context import NO_GRADIENT, THREAD
+from d9mlint.interp.context import CPU_CONTEXT, NO_GRADIENT, THREAD
 from d9mlint.interp.events import (
     AnyDrawEvent,
     CallEvent,
@@ -135,13 +135,18 @@ def _shuffles_itself(args: v.Args) -> bool:
     return args.get("sampler", 3) is None and v.truth(args.get("shuffle", 2) or v.FALSE) is True
 
 
-def _persists(loader: v.Value) -> bool:
-    """Whether a loader shuffles, and keeps its workers. It draws their seed where it is gone through for the first time
-    only, after which what it shuffles with is elsewhere than in a run that begins there."""
+def _keeps_workers(loader: v.Value) -> bool:
+    """Whether a loader keeps its workers, with what they have drawn."""
     if not isinstance(loader, v.Obj) or loader.type != LOADER:
         return False
     kept = loader.args.kw.get("persistent_workers")
-    return _shuffles_itself(loader.args) and kept is not None and v.truth(kept) is True
+    return kept is not None and v.truth(kept) is True
+
+
+def _persists(loader: v.Obj) -> bool:
+    """Whether a loader shuffles, and keeps its workers. It draws their seed where it is gone through for the first time
+    only, after which what it shuffles with is elsewhere than in a run that begins there."""
+    return _keeps_workers(loader) and _shuffles_itself(loader.args)
 
 
 class Passed(NamedTuple):
@@ -249,7 +254,7 @@ class Checkpoints(Rule):
     shuffled = remembered(set[tuple[Site, str]])
     """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
     persistent = remembered(set[str])
-    """The loops that go through loaders made before them, which keep their workers."""
+    """The loops that go through loaders made before them, which shuffle, or whose items draw, and keep their workers."""
     passed_over = remembered(set[tuple[Passed, str]])
     """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
@@ -352,9 +357,19 @@ class Checkpoints(Rule):
             self.uses[rng] = True
             for loop in self.run.loops:
                 self.drawn_in[rng, loop.key] = True
+            if CPU_CONTEXT in self.run.contexts:
+                self._drawn_for_items()
             for frame in self.run.stack():
                 if frame.func is not None and frame.func.fn.is_generator:
                     self.drawn_by[rng, frame.func.key] = True
+
+    def _drawn_for_items(self) -> None:
+        """Something is drawn for the items of a loader: where it keeps its workers, these go on from there."""
+        if self.run.contexts.innermost(NO_GRADIENT) is not None:
+            return
+        for one in self.run.used:
+            if _keeps_workers(one):
+                self.persistent.update(loop.key for loop in self.run.loops if one.birth < loop.start)
 
     @on_call("builtins.next")
     def taken(self, call: CallEvent) -> None:
@@ -909,6 +924,12 @@ class Checkpoints(Rule):
             lacks += [
                 f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
+            if_given = [
+                f"the {what} state when `{one}` is given"
+                for what, one in sorted(self.optional.known())
+                if not option and not open_world and what not in here | found
+            ]
+            lacks += if_given
             lacks += rng_states([rng for rng in NAMES if rng in here and rng not in found])
             if_given = {what: one for what, one in self._made_if_given() if what not in here | found}
             for one in sorted(set(if_given.values())):
@@ -957,7 +978,12 @@ class Checkpoints(Rule):
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=()
-                    if others or weights or ranked or place.subject != _SAVE or self._loaded_elsewhere(place)
+                    if others
+                    or if_given
+                    or weights
+                    or ranked
+                    or place.subject != _SAVE
+                    or self._loaded_elsewhere(place)
                     else (*wanted, *(() if open_world else self._loaded_here(place))),
                     # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
                     unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,

@@ -16,13 +16,16 @@ from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.trials import trains_on
 from d9mlint.checks.seeds.unread_models import (
     Class,
+    Keeper,
     Kept,
     Variable,
     class_of,
     is_model,
     is_read,
+    keeper,
     kept,
     kept_in,
+    uses_kept,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, trains, where
@@ -265,6 +268,10 @@ class Seeds(GraphVariables, Rule):
     """What trains itself, or is a loss whose gradients are computed."""
     trains_parts = remembered(bool)
     """Whether the last mode that the program has put a module into is that of training."""
+    built_later = remembered_table(Site, Keeper)
+    """Layers that make their weights when they are first called, with what keeps them."""
+    idle = remembered_once(frozenset[Site])
+    """Those of them that the program, which has ended, has only kept."""
     masks = remembered_table(tuple[str, Site], First)
     """The first draws of layers that draw unless their model is in evaluation mode, by where the layers were made."""
     switched = noted(list[v.Value])
@@ -322,7 +329,7 @@ class Seeds(GraphVariables, Rule):
         """Something is printed. What a module that others import prints shows whether it is more than a smoke test."""
         run, node = self.run, call.node
         own = run.entry is not None and run.frame.file.path == run.entry.path
-        if not own and isinstance(node, m.Call) and any(map(_may_vary, call.args.pos)):
+        if not own and isinstance(node, m.Call) and any(_may_vary(run, one) for one in call.args.pos):
             self.shows_elsewhere = True
         if not own and not all(isinstance(one, v.Lit) for one in call.args.pos):
             self.prints_elsewhere = True
@@ -577,6 +584,8 @@ class Seeds(GraphVariables, Rule):
         if entry.kind == "sampling":
             self._sampling(rng, level, entry, node)
             return
+        if entry.built_later and (keeps := keeper(self.run, node)) is not None:
+            self.built_later.setdefault(self.run.here(node), lambda: keeps)
         if RESTORED in self.run.contexts and entry.kind == "init" and entry.library != "torch":
             # A part of a library, whose weights the checkpoint has.
             self.has_body = True
@@ -732,7 +741,7 @@ class Seeds(GraphVariables, Rule):
             help,
             subject=api,
             severity=Severity.WARNING if level.option or aside or not reached else None,
-            confidence=Confidence.LOW if entry.confidence == "low" else None,
+            confidence=Confidence(entry.confidence) if entry.confidence != "high" else None,
             remedy=remedy,
             unless="" if reached else MAY_SEED + rng,
         )
@@ -776,7 +785,7 @@ class Seeds(GraphVariables, Rule):
 
     def _tf_shuffle(self, level: Rng, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
-        what = " (shuffles by default)" if name == "list_files" else ""
+        what = " (shuffles by default)" if entry.when else ""
         unreached = self.run.entry is None
         seed = self._graph_seed("0") or "tf.random.set_seed(0)"
         unless, or_else = _without_option(level, seed)
@@ -788,7 +797,7 @@ class Seeds(GraphVariables, Rule):
             else f"`{name}`{what} without `seed=` and without a global TensorFlow seed{unless}: "
             "the order differs between runs",
             f"pass `seed=0`, or {or_else}",
-            subject=f"tf.data.Dataset.{name}",
+            subject=entry.apis[0],
             severity=Severity.WARNING if unreached or level.option else None,
             remedy=("seed", "0"),
             cause=("DET104", "tensorflow", "keras"),
@@ -1041,6 +1050,8 @@ class Seeds(GraphVariables, Rule):
             self._forgive(site, of_processes=True)
         if self.run.entry is None:
             return
+        layers = self.built_later.known()
+        self.idle = frozenset(one for one in layers if not uses_kept(self.run, self.built_later[one]))
         late = {rng: self.late[rng] for rng in self.late.known()}
         training = trains(self.run)
         for rng, seed in sorted(late.items()):
@@ -1173,8 +1184,8 @@ class Seeds(GraphVariables, Rule):
         return min(left, key=lambda one: one.place.order, default=None)
 
     def _lost(self) -> frozenset[Site]:
-        """The places of draws whose outcome does not matter."""
-        return self.run.overwritten_draws | self.seeded_again
+        """The places of draws whose outcome does not matter, and of layers that nothing calls."""
+        return self.run.overwritten_draws | self.seeded_again | (self.idle or frozenset())
 
     def _first(self, rng: str, kind: Kind, lost: Set[Site] | None = None) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read: at none of the places ``lost``."""
@@ -1414,9 +1425,9 @@ def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[st
         name = expr.func.id.partition(".")[0]
         if looks(called_name(expr)) == "method":
             yield from elements(expr, looks)
-        elif not only_form(expr) and _may_vary(run.value_of(m.Name(name, expr.start, expr.end))):
+        elif not only_form(expr) and _may_vary(run, run.value_of(m.Name(name, expr.start, expr.end))):
             yield name
-    elif _may_vary(value):
+    elif _may_vary(run, value):
         yield from elements(expr, looks)
 
 
@@ -1444,10 +1455,17 @@ def _parts_of_text(expr: Any) -> list[Any]:
     return []
 
 
-def _may_vary(value: v.Value) -> bool:
-    """Whether a value is a tensor or something else that may differ from run to run, or holds some."""
+def _may_vary(run: RunView, value: v.Value) -> bool:
+    """Whether a value is a tensor, a prediction or something else that may differ from run to run, or holds some."""
     several = value.elts if isinstance(value, v.Items) else v.alternatives(value)
-    return any(is_entropy(one) or (isinstance(one, v.Obj) and one.type == TENSOR) for one in several)
+    return any(
+        is_entropy(one)
+        or (
+            isinstance(one, v.Obj)
+            and (one.type == TENSOR or run.kb.role(one.api, "calls-in-inference") is not None)
+        )
+        for one in several
+    )
 
 
 def _masks(entry: RngEntry) -> bool:

@@ -22,6 +22,7 @@ from d9mlint.interp.rng import GENERATOR_TYPES, all_hold, any_holds, assumed, is
 from d9mlint.interp.state import SEEDED, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
+from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import matches, split
@@ -41,8 +42,8 @@ class OwnGenerators(Rule):
     defaults = remembered_table(Site, tuple[Where, CallEvent])
     """Generators that are made as the defaults of parameters."""
 
-    variables = remembered_table(Site, tuple[ModuleFile, str])
-    """Variables of modules that hold such generators."""
+    variables = remembered_table(Site, tuple[ModuleFile, str, bool])
+    """Variables of modules that hold such generators, and whether they do nothing but draw."""
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
@@ -60,21 +61,19 @@ class OwnGenerators(Rule):
                 site = self.run.here(call.node)
                 self.defaults[site] = (Where(self.run, call.node, call.api), call)
             elif entry.kind == "generator":
-                if (self.run.kb.result_type(call.api) or call.api) not in GENERATOR_TYPES:
-                    # A generator itself is reported wherever it is; one inside of what nobody calls draws nothing.
-                    self._remember_variable(call.node)
+                self._remember_variable(call)
                 _generator(self, call, entry, call.node)
             elif entry.kind == "unseeded-op":
                 _unseeded_op(self, call, entry)
             elif entry.kind == "own-sampler":
                 _sampler(self, call, entry)
 
-    def _remember_variable(self, node: m.Expr) -> None:
+    def _remember_variable(self, call: CallEvent) -> None:
         """A module keeps a generator in a variable."""
-        kept = module_variable(self.run, node)
+        kept = module_variable(self.run, call.node)
         if kept is not None:
-            site = self.run.here(node)
-            self.variables[site] = kept
+            site = self.run.here(call.node)
+            self.variables[site] = (*kept, (self.run.kb.result_type(call.api) or call.api) in GENERATOR_TYPES)
 
     @on(DefaultGeneratorEvent)
     def default_used(self, event: DefaultGeneratorEvent) -> None:
@@ -96,7 +95,11 @@ class OwnGenerators(Rule):
         for site in self.run.overwritten_draws:
             self.reporter.withdraw("DET106", site)
         for site in self.variables.known():
-            if self.run.entry is not None and not self.run.reads_variable(*self.variables[site]):
+            file, name, draws_only = self.variables[site]
+            if self.run.entry is None or self.run.reads_variable(file, name):
+                continue
+            # A generator that no code reads was made for others; one that functions read which nobody calls draws nothing.
+            if not draws_only or liveness.readers(self.run.whole(file), name):
                 self.reporter.withdraw("DET106", site)
 
     def _applies(self, entry: RngEntry) -> bool:

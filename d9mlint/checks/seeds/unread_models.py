@@ -1,16 +1,18 @@
 """Models that a module makes when it is imported, and keeps in a variable that nothing reads: their weights decide
-nothing."""
+nothing. Layers that are only kept, whose weights are made when they are first called."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.naming import kept_layer, module_variable
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
+    from d9mlint.project.modules import ModuleFile
 
 Variable = tuple[str, str]
 """The path of a module, and a variable of it."""
@@ -23,6 +25,27 @@ class Kept(NamedTuple):
 
     variable: Variable
     classes: tuple[Class, ...] = ()
+
+
+class Keeper(NamedTuple):
+    """What keeps a layer: a variable of a module, or an attribute of the instances of some classes."""
+
+    file: ModuleFile
+    name: str
+    classes: frozenset[tuple[str, int]] | None = None
+
+
+def keeper(run: RunView, node: Any) -> Keeper | None:
+    """What keeps the layer that an expression makes, and nothing else does."""
+    found = module_variable(run, node) or kept_layer(run, node)
+    return Keeper(*found) if found is not None else None
+
+
+def uses_kept(run: RunView, kept: Keeper) -> bool:
+    """Whether anything that runs may use the layer that something keeps."""
+    if kept.classes is None:
+        return run.reads_variable(kept.file, kept.name)
+    return run.reads_attribute(kept.file, kept.name, kept.classes)
 
 
 def kept(run: RunView, node: Any) -> Kept | None:
