@@ -1101,6 +1101,9 @@ def _call_external(
     trained = interp.kb.role(api, "trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
+    written = interp.kb.role(api, "exports")
+    if written is not None:
+        unknown_models.exported(interp, args.get(written.arg, written.pos), node)
     hashes = hash_each(interp, api, args, node)
     if hashes is not None:
         return hashes

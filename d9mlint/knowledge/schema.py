@@ -98,6 +98,7 @@ Role = Literal[
     "draws-with-key",
     "enables-mode",
     "equals-no-text",
+    "exports",
     "false-in-programs",
     "fills-parameters",
     "fits-data",
