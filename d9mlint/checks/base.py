@@ -418,12 +418,12 @@ def _is_unasserted(interp: RunView, place: Where) -> bool:
         return False
     path, index = place.function
     function = interp.modules.by_path[path].facts.functions[index]
-    if not function.name.startswith("test") or not _TESTS.search(path) or not asserts(function):
+    if not function.name.startswith("test") or not TESTS.search(path) or not asserts(function):
         return False
     return not is_asserted(function, place.site.start)
 
 
-_TESTS = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test)\.py$")
+TESTS = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test)\.py$")
 """Where test runners look for tests."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Finding
+from d9mlint.checks.base import TESTS
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge import Knowledge
@@ -18,20 +19,27 @@ def without_seeded(
 ) -> list[Finding]:
     """The findings without those that some code of the project may make untrue, or, where the project has no ``programs``,
     code that uses it."""
-    kept = list(findings)
+    kept = [
+        one for one in findings if not one.unless.startswith(MAY_SEED) or programs or _is_run_by_pytest(one)
+    ]
     asked = {one.unless for one in kept if one.unless.startswith(MAY_SEED)}
     if not asked:
         return kept
-    known = list(files) if programs else []
-    seeded = {what for what in asked if not programs or _seeder(known, what, kb) is not None}
+    known = list(files)
+    seeded = {what for what in asked if _seeder(known, what, kb) is not None}
     return [one for one in kept if one.unless not in seeded]
+
+
+def _is_run_by_pytest(finding: Finding) -> bool:
+    """Whether a finding is in a test: what uses that is known, and all that it runs is in the project."""
+    return finding.scope.rpartition(".")[2].startswith("test") and TESTS.search(finding.path) is not None
 
 
 def why_seeded(finding: Finding, files: Mapping[str, m.FileFacts], kb: Knowledge, programs: bool) -> str:
     """Why a finding is one of those that are left out; empty for one that is not."""
     if not finding.unless.startswith(MAY_SEED):
         return ""
-    if not programs:
+    if not programs and not _is_run_by_pytest(finding):
         return "no program is known that uses this code, and one may seed the generator"
     found = _seeder(files.values(), finding.unless, kb)
     if found is None:

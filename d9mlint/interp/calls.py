@@ -1101,6 +1101,9 @@ def _call_external(
     trained = interp.kb.role(api, "trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
+    written = interp.kb.role(api, "exports")
+    if written is not None:
+        unknown_models.exported(interp, args.get(written.arg, written.pos), node)
     hashes = hash_each(interp, api, args, node)
     if hashes is not None:
         return hashes
@@ -1427,6 +1430,9 @@ def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | No
         return None
     if owner is None:
         return v.Args([element(interp, one) for one in args.pos[1:]]) if len(args.pos) > 1 else None
+    part = interp.kb.result_type(f"{owner.type}.part[]") if isinstance(owner, v.Obj) else ""
+    if part:
+        return v.Args([v.Obj(part, part), *args.pos[1:]], args.kw)
     return v.Args([v.Obj("builtins.str")]) if kind_of_elements(interp, owner) == TEXT else None
 
 

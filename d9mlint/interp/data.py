@@ -532,8 +532,7 @@ def has_elements(interp: Interp, value: v.Obj) -> bool:
     """Whether something is known of what a library object is taken apart into."""
     if value.type == TENSOR or one_of(interp, value) is not None:
         return True
-    known = value.api.endswith(ITERATED) or value.type == "tf.Tensor"
-    return known and bool(interp.kb.result_type(f"{value.api}.element[]"))
+    return bool(interp.kb.result_type(f"{value.api}.element[]"))
 
 
 ITERATED = ".__iter__"

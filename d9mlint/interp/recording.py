@@ -799,6 +799,7 @@ _ROLES = {
     "optimizes": "makes an optimizer",
     "tells-class": "shows of what class its receiver is",
     "trains-class": "trains the weights of its receiver, where that is known to be a model",
+    "exports": "writes a model in another form",
     "trains-parameters": "makes an optimizer of the parameters that it is given",
     "iterates": "gives an iterator of a dataset",
     "reorders": "shuffles a dataset in another order in each epoch",

@@ -61,6 +61,18 @@ def optimized(interp: Interp, params: v.Value | None, node: Any) -> None:
     _draw(interp, interp.kb.rng(_MODULE), making, node)
 
 
+def exported(interp: Interp, model: v.Value | None, node: Any) -> None:
+    """A model is written in another form: one of an unknown class has drawn its weights where an argument says that it gets
+    no others. What says nothing is most often trained."""
+    made = _maker(model)
+    if interp.entry is None or not isinstance(made, v.Obj) or not _is_unknown(interp, made):
+        return
+    if made.node is None or made.file is None or not _names_class(made.api) or _LOADED in made.attrs:
+        return
+    entries = [one for one in interp.kb.rng(_MODULE) if any(test.arg in made.args.kw for test in one.unless)]
+    _draw(interp, entries, Making(made.node, made.file, made.args), node)
+
+
 def _draw(interp: Interp, entries: Iterable[RngEntry], making: Making, node: Any) -> None:
     """What making a model drew, as it turns out at a node."""
     with interp.in_file(making.file):

@@ -99,6 +99,7 @@ Role = Literal[
     "enables-mode",
     "ends-with-part",
     "equals-no-text",
+    "exports",
     "false-in-programs",
     "fills-parameters",
     "fits-data",

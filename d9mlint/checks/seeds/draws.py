@@ -733,7 +733,10 @@ class Seeds(GraphVariables, Rule):
             help = f"{or_else}: with a constant for `{argument}=` each call draws the same numbers"
             remedy = () if level.option else ("rng", rng)
         else:
-            help, remedy = f"pass `{argument}=0`, or {or_else}", (argument, "0")
+            value = entry.seed_value
+            help = f"pass `{argument}={value}`, or {or_else}"
+            # What is more than a number may need an import.
+            remedy = (argument, value) if value.isdigit() else ("rng", rng)
         self.report(
             "DET109",
             node,
