@@ -18,7 +18,7 @@ from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
-from d9mlint.checks.checkpoints.stopping import stoppers
+from d9mlint.checks.checkpoints.stopping import ends_by, stoppers
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
     File,
@@ -254,6 +254,8 @@ class Checkpoints(Rule):
     """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
     """Attributes that methods of a class shuffle in place."""
+    ending = remembered(set[tuple[str, str]])
+    """Variables that say when loops end which save something, and the loops."""
     reordered = remembered(set[tuple[str, str]])
     """What loops shuffle in place that was made before them."""
     loaders = remembered_table(Site, frozenset[tuple[str, str]])
@@ -633,12 +635,15 @@ class Checkpoints(Rule):
         sites, hidden = _owners(content)
         self.kept.update(sites)
         self.kept_names.update(_written(call.node))
+        self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(loop))
         self.hidden.update(hidden)
         self.whole.update(_classes(content))
         written = _written(call.node)
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))
+        mappings = [one for one in made if isinstance(one, v.Mapping)]
+        self.kept_names.update(str(key) for one in mappings for key in dict.keys(one.items))
         names = names_of(self.run, call, "f", 1)
         self.names.update((self.run.here(call.node), name) for name in names)
         counters = self._counters(place.site.path)
@@ -934,6 +939,10 @@ class Checkpoints(Rule):
                 lacks.append(
                     f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
                 )
+            ending = [] if open_world else self._ending(loops)
+            if ending:
+                others = [*others, *ending]
+                lacks.append(f"{listed([f'`{one}`' for one in ending])}, by which training ends")
             orders = [] if open_world else self._orders(loops)
             only_orders = bool(orders) and not lacks
             if orders:
@@ -1009,6 +1018,11 @@ class Checkpoints(Rule):
         known = {name for one, _ in self.passed_over for name in one.attributes}
         found = {name for name, loop in self.reordered if loop in loops and loop in self.trains_in}
         return sorted(name for name in found - set(self.kept_names) if name.rpartition(".")[2] not in known)
+
+    def _ending(self, loops: frozenset[str]) -> list[str]:
+        """The variables that say when loops end that train, and that nothing saves."""
+        found = {name for name, loop in self.ending if loop in loops and loop in self.trains_in}
+        return sorted(found - set(self.kept_names))
 
     def _is_key(self, value: v.Value) -> bool:
         return any(
