@@ -756,6 +756,7 @@ _ROLES = {
     "runs-no-methods": "is a base class of which no method runs those of a class derived from it",
     "base-only": "is a base class that reads only attributes that it knows",
     "takes-items": "takes the items of a dataset, and nothing else of it",
+    "takes-several": "gives the items of several datasets, which it is given in a list",
     "tells-form": "tells a number, a type or whether something holds, whatever the elements are",
     "looks-only": "looks at sizes, types or places, at no element",
     "shows-structure": "looks at the parts and sizes of a model, at none of its weights",

@@ -218,6 +218,7 @@ Role = Literal[
     "synchronizes",
     "takes-gradients",
     "takes-items",
+    "takes-several",
     "tells-form",
     "takes-mode",
     "tells-class",

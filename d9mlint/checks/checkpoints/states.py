@@ -11,6 +11,7 @@ from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.first_again import begins_anew, epoch_keys, is_read
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
@@ -18,7 +19,7 @@ from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
-from d9mlint.checks.checkpoints.stopping import stoppers
+from d9mlint.checks.checkpoints.stopping import ends_by, stoppers
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
     File,
@@ -259,6 +260,12 @@ class Checkpoints(Rule):
     """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
     """Attributes that methods of a class shuffle in place."""
+    anew = remembered(set[str])
+    """Loops that count from a first number that is written there."""
+    epoch_keys = remembered(set[tuple[str, str]])
+    """Under which keys loops save the numbers of their epochs."""
+    ending = remembered(set[tuple[str, str]])
+    """Variables that say when loops end which save something, and the loops."""
     reordered = remembered(set[tuple[str, str]])
     """What loops shuffle in place that was made before them."""
     loaders = remembered_table(Site, frozenset[tuple[str, str]])
@@ -572,6 +579,8 @@ class Checkpoints(Rule):
             start = counter_of(self.run, loop)
         if start is not None:
             self.resumed.setdefault(loop.key, lambda: start)
+        elif begins and loaded and begins_anew(loop):
+            self.anew.add(loop.key)
         if begins and loaded:
             self.began[loop.key] = Moment(self.run.steps)
 
@@ -648,12 +657,18 @@ class Checkpoints(Rule):
         sites, hidden = _owners(content)
         self.kept.update(sites)
         self.kept_names.update(_written(call.node))
+        self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(loop))
         self.hidden.update(hidden)
         self.whole.update(_classes(content))
         written = _written(call.node)
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))
+        mappings = [one for one in made if isinstance(one, v.Mapping)]
+        if len(mappings) == len(made):
+            keys = [key for one in mappings for key in epoch_keys(one)]
+            self.epoch_keys.update((key, loop.key) for loop in self.run.loops for key in keys)
+        self.kept_names.update(str(key) for one in mappings for key in dict.keys(one.items))
         names = names_of(self.run, call, "f", 1)
         self.names.update((self.run.here(call.node), name) for name in names)
         counters = self._counters(place.site.path)
@@ -955,11 +970,16 @@ class Checkpoints(Rule):
                 lacks.append(
                     f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
                 )
+            ending = [] if open_world else self._ending(loops)
+            if ending:
+                others = [*others, *ending]
+                variables = "variable" if len(ending) == 1 else "variables"
+                lacks.append(f"the early-stopping {variables} {listed([f'`{one}`' for one in ending])}")
             orders = [] if open_world else self._orders(loops)
             only_orders = bool(orders) and not lacks
             if orders:
                 others = [*others, *orders]
-                lacks.append(f"the order of {listed([f'`{one}`' for one in orders])}, shuffled in place")
+                lacks.append(f"the order of {listed([f'`{one}`' for one in orders])} (shuffled in place)")
             persistent = not open_world and any(
                 loop in loops and loop in self.trains_in for loop in self.persistent
             )
@@ -991,6 +1011,16 @@ class Checkpoints(Rule):
         if open_world:
             # What is saved here may be restored elsewhere.
             return
+        for place, _ in self.loads[:1]:
+            for key in self._unread_epochs():
+                self.report(
+                    "DET602",
+                    place,
+                    f"the number of the epoch is saved as `{key}` but never read, so resumed training begins with the first "
+                    "epoch again",
+                    f"begin the loop with the number that is loaded as `{key}`",
+                    subject=key,
+                )
         missing = set(self.saved.known()) - set(self.restored.known())
         forgotten = self._forgotten()
         if missing or forgotten:
@@ -1036,6 +1066,11 @@ class Checkpoints(Rule):
         found = {name for name, loop in self.reordered if loop in loops and loop in self.trains_in}
         return sorted(name for name in found - set(self.kept_names) if name.rpartition(".")[2] not in known)
 
+    def _ending(self, loops: frozenset[str]) -> list[str]:
+        """The variables that say when loops end that train, and that nothing saves."""
+        found = {name for name, loop in self.ending if loop in loops and loop in self.trains_in}
+        return sorted(found - set(self.kept_names))
+
     def _is_key(self, value: v.Value) -> bool:
         return any(
             isinstance(one, v.Obj) and self.run.kb.role(one.api, "makes-key") is not None
@@ -1051,6 +1086,18 @@ class Checkpoints(Rule):
         """Whether the number of the epoch or step is saved in its own file beside a checkpoint."""
         alone = [others for _, found, others in self.alone if found == {"epoch"}]
         return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
+
+    def _unread_epochs(self) -> list[str]:
+        """The keys of epochs that nothing reads, where a loop that trains begins with the first one after a model and its
+        optimizer were given their states."""
+        given = {kind for _, _, kind in self.given}
+        if "" in given or not {"model", "optimizer"} <= given:
+            return []
+        if any(loop in self.trains_in for loop in self.resumed.known()):
+            return []
+        begun = {loop for loop in self.anew if loop in self.trains_in and loop in self.began}
+        found = sorted({key for key, loop in self.epoch_keys if loop in begun})
+        return [key for key in found if not is_read(self.run, key)]
 
     def _forgotten(self) -> list[str]:
         """What keeps a state that is saved, and is not given it where training goes on."""

@@ -1,20 +1,21 @@
-"""Objects of the program that say when a loop ends."""
+"""Objects and numbers of the program that say when a loop ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import called_name, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import Loop
     from d9mlint.interp.view import RunView
 
 _CALLED = "__call__"
+_counting: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
 _known: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
 
 
@@ -59,6 +60,94 @@ def _asked(loop: m.For | m.While) -> Iterator[str]:
             targets = [one.id for one in nodes(stmt.targets) if isinstance(one, m.Name)]
             if isinstance(stmt.value.func, m.Name) and not set(names).isdisjoint(targets):
                 yield stmt.value.func.id
+
+
+def ends_by(loop: Loop) -> tuple[str, ...]:
+    """The variables by which a loop says when to end, and which begin with a number: it counts one of them, sets that
+    anew in some rounds, and compares others to know in which."""
+    known = _counting.get(id(loop.stmt))
+    if known is None or known[0] is not loop.stmt:
+        frame = loop.frame
+        function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+        known = _counting[id(loop.stmt)] = (loop.stmt, tuple(sorted(_counters(function, loop.stmt))))
+    return known[1]
+
+
+def _counters(function: m.Function, loop: m.For | m.While) -> set[str]:
+    held = list(_own(loop.body))
+    counted = {
+        one.target.id
+        for one in held
+        if isinstance(one, m.AugAssign) and isinstance(one.target, m.Name) and isinstance(one.value, m.Const)
+    }
+    asked = _variables([one.test for one in held if isinstance(one, m.If) and any(map(_ends, one.body))])
+    for one in held:
+        if isinstance(one, m.If) and any(_sets_flag(stmt) in asked for stmt in one.body):
+            asked |= _variables([one.test])
+    found = set[str]()
+    for one in held if counted & asked else ():
+        if isinstance(one, m.If):
+            for block in (one.body, one.orelse):
+                numbers = {name for stmt in block for name in _set_to_number(stmt)} & counted & asked
+                compared = _variables([one.test]) & {name for stmt in block for name in _stored(stmt)}
+                found |= numbers | (compared if numbers else set())
+    inside = {id(stmt) for stmt in statements([loop])}
+    repeated = {
+        id(part)
+        for stmt in statements(function.body)
+        if isinstance(stmt, (m.For, m.While))
+        for part in statements([stmt])
+    }
+    for stmt in statements(function.body):
+        if id(stmt) not in inside:
+            # What something else begins it with may be what was saved.
+            fixed = () if id(stmt) in repeated else {*_set_to_number(stmt)}
+            found -= {name for name in _stored(stmt) if name not in fixed}
+    begun = {name for stmt in statements(function.body) if id(stmt) not in inside for name in _stored(stmt)}
+    return found & begun
+
+
+def _variables(parts: Iterable[Any]) -> set[str]:
+    return {one.id for one in nodes(parts) if isinstance(one, m.Name) and "." not in one.id}
+
+
+def _stored(stmt: m.Stmt) -> Iterator[str]:
+    """The variables that a statement assigns."""
+    targets = stmt.targets if isinstance(stmt, m.Assign) else []
+    if isinstance(stmt, (m.AnnAssign, m.AugAssign)):
+        targets = [stmt.target]
+    for one in targets:
+        yield from _variables([one])
+
+
+def _set_to_number(stmt: m.Stmt) -> Iterator[str]:
+    """The variables that an assignment sets to numbers that are written there, also as ``float("inf")`` and ``np.inf``."""
+    if not isinstance(stmt, m.Assign):
+        return
+    for target in stmt.targets:
+        pairs: list[tuple[m.Expr, m.Expr]] = [(target, stmt.value)]
+        if isinstance(target, m.Seq) and isinstance(stmt.value, m.Seq):
+            pairs = list(zip(target.elts, stmt.value.elts, strict=False))
+        for one, value in pairs:
+            if isinstance(one, m.Name) and _is_number(value):
+                yield one.id
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, m.Unary):
+        value = value.operand
+    if isinstance(value, m.Call):
+        return called_name(value) == "float" and all(isinstance(one, m.Const) for one in value.args)
+    if isinstance(value, m.Name):
+        return value.id.rpartition(".")[2] == "inf"
+    return isinstance(value, m.Const) and type(value.value) in (int, float)
+
+
+def _sets_flag(stmt: m.Stmt) -> str:
+    """The variable that a statement sets to true."""
+    target = stmt.targets[0] if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 else None
+    true = isinstance(stmt, m.Assign) and isinstance(stmt.value, m.Const) and stmt.value.value is True
+    return target.id if true and isinstance(target, m.Name) else ""
 
 
 def _own(body: Iterable[m.Stmt]) -> Iterator[m.Stmt]:

@@ -68,8 +68,18 @@ class FillLevels(Rule):
         if isinstance(stmt, m.While) and _has(stmt.test, node):
             return any(receiver(one) == receiver(node) for one in nodes(stmt.body) if isinstance(one, m.Call))
         if isinstance(stmt, m.If) and _has(stmt.test, node):
+            if self._polls(stmt, node):
+                return False
             return not all(self._waits(branch) for branch in (stmt.body, stmt.orelse) if branch)
         return False
+
+    def _polls(self, stmt: m.If, node: m.Call) -> bool:
+        """Whether a loop does nothing but test the level again and again, until there is an item to take."""
+        loop = self.run.loops[-1].stmt if self.run.loops else None
+        if not isinstance(loop, m.While) or not all(one is stmt or self._tells(one) for one in loop.body):
+            return False
+        asked = stmt.test.operand if isinstance(stmt.test, m.Unary) else stmt.test
+        return asked is node and (not stmt.orelse or self._waits(stmt.orelse))
 
     def _may_raise(self, call: CallEvent, name: str) -> bool:
         """Whether a method raises at once, or after some time, where the queue is empty or full, and the program goes on."""

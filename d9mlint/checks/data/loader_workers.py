@@ -11,6 +11,7 @@ from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
+from d9mlint.interp.containers import BASE
 from d9mlint.interp.events import CallEvent, IterationEvent
 from d9mlint.interp.idle import is_idle
 from d9mlint.interp.library.loaders import LOADER, is_seeded_before
@@ -284,11 +285,13 @@ def is_visible(run: RunView, dataset: v.Value, depth: int = 0) -> bool:
         return (
             dataset.cls.find("__getitem__") is not None
             or dataset.cls.find("__iter__") is not None
-            or _quiet_bases(dataset)
+            or (_quiet_bases(dataset) and not _has_hidden(run, dataset.attrs.get(BASE), depth))
         )
     if isinstance(dataset, v.Obj):
         if dataset.type == "torch.Tensor" or dataset.api.startswith(_CONTAINERS):
             return True
+        if _has_hidden(run, dataset, depth):
+            return False
         if dataset.api.startswith("torch.utils.data."):
             # Wrappers of other datasets: as visible as what they wrap.
             return bool(dataset.args.pos or dataset.args.kw) and all(
@@ -322,6 +325,14 @@ def _quiet_helper(run: RunView, value: v.Value, depth: int) -> bool:
     if isinstance(value, v.Items):
         return all(_quiet_helper(run, one, depth + 1) for one in value.elts)
     return True
+
+
+def _has_hidden(run: RunView, dataset: v.Value | None, depth: int) -> bool:
+    """Whether a dataset gives the items of several others, of which one is not known."""
+    if not isinstance(dataset, v.Obj) or run.kb.role(dataset.api, "takes-several") is None:
+        return False
+    several = next(iter(dataset.args.values()), None)
+    return isinstance(several, v.Items) and not all(is_visible(run, one, depth + 1) for one in several.elts)
 
 
 def _quiet_bases(inst: v.Inst) -> bool:
