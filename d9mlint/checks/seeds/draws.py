@@ -256,6 +256,8 @@ class Seeds(GraphVariables, Rule):
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
     """Where layers were made that were given something, and when last, while nothing had been loaded into them."""
+    called_by_default = remembered_table(Site, bool)
+    """Where layers were made that were given something, with their initial weights, if no option is given."""
     drawn_aside = remembered_table(tuple[str, Site], Tick)
     """When numbers were first drawn, at each place behind an option."""
     borrowed = remembered_table(tuple[str, Site], bool)
@@ -938,10 +940,28 @@ class Seeds(GraphVariables, Rule):
     def layer_called(self, event: ObjectCallEvent) -> None:
         """A layer is given something."""
         site = made_at(event.obj)
-        if site is None or is_loaded(event.obj):
+        if site is None or ("torch", site) not in self.initial:
             return
-        if ("torch", site) in self.initial:
+        self._by_default([site])
+        if not is_loaded(event.obj):
             self.called[site] = Moment(self.run.steps)
+
+    @on_method("predict", "predict_on_batch", "evaluate")
+    def predicts(self, call: CallEvent) -> None:
+        """A model of Keras is used."""
+        if isinstance(call.owner, (v.Inst, v.Obj)):
+            self._by_default(places_within(self.run, call.owner))
+
+    def _by_default(self, sites: Iterable[Site]) -> None:
+        """Layers that were made there are used, possibly with their initial weights if no option is given."""
+        loading = where(self.run, LOADS)
+        if self.run.state.aside or (loading is not None and not loading.aside):
+            return
+        # The layers themselves are marked as loaded also where an option has to be given for it.
+        loaded = self.run.loaded_weights if loading is not None else frozenset()
+        for site in sites:
+            if site not in loaded:
+                self.called_by_default[site] = True
 
     @on_method("eval", "train")
     def mode_set(self, call: CallEvent) -> None:
@@ -1167,6 +1187,17 @@ class Seeds(GraphVariables, Rule):
         firsts = [self._never_loaded(rng), self._first(rng, "data")]
         return min((one for one in firsts if one is not None), key=lambda one: one.place.order, default=None)
 
+    def _loaded_if_given(self, rng: str) -> tuple[First | None, str]:
+        """In a program that only evaluates, and loads weights only if an option is given, the initial weights of the first
+        layer that it uses without the option, with the option."""
+        place = where(self.run, LOADS)
+        if place is None or not place.aside or rng not in _OF_WEIGHTS:
+            return None, ""
+        lost = self._lost() | self.restored_values()
+        keys = [key for key in self.initial.known() if key[0] == rng and key[1] not in lost]
+        used = [self.initial[key].first for key in keys if key[1] in self.called_by_default]
+        return min(used, key=lambda one: one.place.order, default=None), place.aside
+
     def _never_loaded(self, rng: str) -> First | None:
         """In a program that only evaluates, the initial weights of the first layer that is used and that nothing was
         loaded into, where it is known what was."""
@@ -1239,6 +1270,7 @@ class Seeds(GraphVariables, Rule):
         if imported and not training and order is not None and not self._shows_draws():
             self.reporter.doubt(generator.rule, rng)
         found: First | None
+        loading = ""
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
         asides = [one for one in (aside, spare, lacking) if one is not None]
@@ -1250,6 +1282,8 @@ class Seeds(GraphVariables, Rule):
             loads = where(self.run, LOADS) is not None
             found = strong or (None if imported else self._predicted(rng) if loads else weak) or aside
             found = found or (None if imported or loads else spare)
+            if found is None and not training and not imported:
+                found, loading = self._loaded_if_given(rng)
             if found is None and training:
                 # Nothing was drawn unseeded where the program trains by default: it may train behind the option.
                 times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
@@ -1358,6 +1392,11 @@ class Seeds(GraphVariables, Rule):
             if each_call and not training:
                 message += ": each call of the model makes the layer, so `eval()` does not reach it"
                 help = f"make the layer in `__init__`, or {help}"
+            if loading:
+                message += f": weights are loaded over its outcome only when `{loading}` is given"
+                help = f"give `{loading}` a default value, or {help}"
+                confidence = confidence or Confidence.MEDIUM
+                severity = Severity.WARNING
             if own:
                 asked.add(place.site)
                 help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
