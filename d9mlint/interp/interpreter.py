@@ -1968,7 +1968,7 @@ def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
         _fail(interp)
         return
     if interp.orders.loops:
-        interp.orders.assigned(interp, stmt, value)
+        value = interp.orders.assigned(interp, stmt, value)
     for target in stmt.targets:
         assign(interp, target, value)
 

@@ -19,6 +19,7 @@ from d9mlint.interp import (
     columns,
     order_cuts,
     order_files,
+    order_growth,
     order_identifiers,
     order_looks,
     order_shares,
@@ -1246,9 +1247,10 @@ class Orders:
                 return Order(found.order.keys, INDEX, found.start)
         return None
 
-    def assigned(self, interp: Interp, stmt: m.Assign, value: v.Value) -> None:
-        """``target = value`` in a loop over an arbitrary order."""
+    def assigned(self, interp: Interp, stmt: m.Assign, value: v.Value) -> v.Value:
+        """``target = value`` in a loop over an arbitrary order: what the target then holds."""
         order_sums.assigned(self, interp, stmt, value)
+        return order_growth.grown(self, interp, stmt, value)
 
     def item_summed(self, interp: Interp, stmt: m.AugAssign, owner: v.Value, value: v.Value) -> None:
         """``owner[index] += value``."""
