@@ -17,7 +17,7 @@ from d9mlint.ir.traversal import nodes, receiver
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-NUMBER, FLOAT, TEXT, OBJECT, CELL = "number", "float", "text", "object", "cell"
+NUMBER, FLOAT, TEXT, OBJECT, CELL, ANY = "number", "float", "text", "object", "cell", "any"
 HASHING = "builtins.hash"
 _NUMBER_NAMES = frozenset({"int", "float", "bool", "long", "int32", "int64", "LongTensor", "ndarray"})
 _TEXT_NAMES = frozenset({"str", "bytes", "AnyStr", "Text", "Path", "PathLike"})
@@ -306,6 +306,8 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
             return OBJECT
         known = _of_call(interp, value.api, _is_method(value))
+        if not known and interp.kb.role(value.api, "tensor") is not None:
+            return OBJECT
         if not known and value.api.startswith("numpy.") and _elements(interp, value, depth) == NUMBER:
             # Arrays have no hash: what has one is a number in them.
             return NUMBER

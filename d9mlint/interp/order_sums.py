@@ -36,7 +36,7 @@ def is_float(interp: Interp, value: v.Value | None) -> bool:
         return any(is_float(interp, one) for one in value.values)
     if not isinstance(value, v.Obj):
         return False
-    if value.type == TENSOR:
+    if value.type == TENSOR or interp.kb.role(value.api, "tensor") is not None:
         dtype = shapes.form(value).dtype
         return dtype is None or shapes.is_dtype(dtype, "floating")
     kinds = (raw_kind(interp, value), raw_kind_of_elements(interp, value))

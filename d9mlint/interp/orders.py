@@ -36,6 +36,7 @@ from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.library.queues import filled_by_several, is_endless
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import (
+    ANY,
     CELL,
     NUMBER,
     OBJECT,
@@ -91,7 +92,8 @@ class Order(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where an order came about. ``elements`` says what a set has: ``text``, ``object``, ``cell`` or nothing known. ``lone``
+    """Where an order came about. ``elements`` says what a set has: ``text``, ``object``, ``cell`` or nothing known;
+    ``any`` where the order is another one in each process whatever they are. ``lone``
     is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of."""
 
     place: Where
@@ -514,7 +516,7 @@ class Orders:
         if entry is not None and entry.library and not _is_of(interp, entry.library, owner):
             entry, role = None, ""
         if entry is not None and role != "type" and not _applies(entry, args, owner):
-            role = "" if role != "sink" and not entry.looked_up else "carry"
+            role = entry.otherwise or ("" if role != "sink" and not entry.looked_up else "carry")
         elif entry is not None and entry.looked_up:
             args = order_sorting.look_up(self, entry, args)
         if entry is not None and entry.tested:
@@ -634,9 +636,9 @@ class Orders:
                 loop.figures = True
         elif role == "show":
             self._shown(interp, given)
-            if given is not None and not self.loops and all(_is_collection(x) for x in args.pos):
-                # Nothing but texts of a set, in its order: that is what the program puts out.
-                self.decide(self._of_texts(given))
+            if given is not None and not self.loops and all(_is_all(interp, x) for x in args.pos):
+                # Nothing but texts of a set, or rows, in their order: that is what the program puts out.
+                self.decide(self._of_each_process(given))
             if any(not isinstance(value, v.Lit) for value in args.pos):
                 for loop in self.loops:
                     self._shown(interp, loop.order, within=True)
@@ -685,6 +687,7 @@ class Orders:
             confidence=entry.confidence,
             subject=api if not api.startswith("?.") else api[2:],
             kind=IDENTIFIER if entry.gives == "identifier" else SEQUENCE,
+            elements=ANY if entry.each_process else "",
             lone=entry.sortable and order_single.may_be_lone(interp, entry, node),
         )
         if entry.gives in ("turns", "taken"):
@@ -865,9 +868,9 @@ class Orders:
         if order is not None and order.kind == SEQUENCE and order_sums.are_floats(interp, args.pos[0]):
             self.decide(order)
 
-    def _of_texts(self, order: Order) -> Order | None:
-        """The part of an order that comes from sets of texts."""
-        keys = tuple(key for key in order.keys if self.origins[key].elements == TEXT)
+    def _of_each_process(self, order: Order) -> Order | None:
+        """The part of an order that is another one in each process, as that of a set of texts."""
+        keys = tuple(key for key in order.keys if self.origins[key].elements in (TEXT, ANY))
         return order._replace(keys=keys) if keys and order.kind == SEQUENCE else None
 
     def _inner(self, order: Order | None) -> Order | None:
@@ -1581,6 +1584,19 @@ def _is_collection(value: v.Value) -> bool:
     if isinstance(value, v.Obj):
         return value.api in _LISTS or _counts_keys(value)
     return isinstance(value, (v.Items, v.Mapping))
+
+
+def _is_all(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:
+    """Whether a value is surely a list, a set or a dictionary, or all the rows of a table that a call gives in another
+    order in each process: of a part of them, nothing is said."""
+    if isinstance(value, v.Items) and depth:
+        return any(_is_all(interp, one, depth + 1) for one in value.elts[:MAX_PARTS])
+    if not isinstance(value, v.Obj) or _is_collection(value) or value.order is None or depth > _MOST_PARTS:
+        return not depth and value is not None and _is_collection(value)
+    entry = interp.kb.order(value.api, value.owner is not None)
+    if entry is None or entry.role != "carry":
+        return entry is not None and entry.each_process
+    return any(_is_all(interp, one, depth + 1) for one in (value.owner, *value.args.values()))
 
 
 def _any_set(args: v.Args, owner: v.Value | None = None) -> bool:

@@ -831,6 +831,7 @@ _ROLES = {
     "all-different": "gives numbers, none of which is there twice",
     "gives-pair": "gives two of what it gives otherwise",
     "gives-something": "never gives None",
+    "tensor": "gives a tensor",
     "graph-seed": "takes the seed of its graphs from a configuration",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",

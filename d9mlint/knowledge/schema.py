@@ -220,6 +220,7 @@ Role = Literal[
     "takes-items",
     "takes-several",
     "tells-form",
+    "tensor",
     "takes-mode",
     "tells-class",
     "times-kernels",
@@ -812,7 +813,9 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unless ``unless`` holds: their order is not that of the result. What takes ``numbers`` raises where it is given
     texts. Of what ``ties``, several elements may give the same, so that a sort by it leaves them in the order in which they
     were. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
-    gives them to a person to look at; what ``answers`` names in a page also what a model has found.
+    gives them to a person to look at; what ``answers`` names in a page also what a model has found. The order of a source
+    is another one in ``each_process``, whatever its elements are, or may stay what it was. Where the conditions do not hold,
+    the role is the one given as ``otherwise``.
     """
 
     id: str
@@ -850,6 +853,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     table: bool = False
     shows: bool = False
     answers: bool = False
+    each_process: bool = False
+    otherwise: Literal["", "end", "points"] = ""
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []
