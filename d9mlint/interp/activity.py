@@ -125,7 +125,7 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
         if flag == TRAIN and len(interp.loops) > 1:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
     log = interp.import_log
-    aside = interp.state.aside
+    aside = interp.state.noted_aside
     first = _is_first(interp.places, flag, aside)
     if first or (log is not None and _is_first(log.places, flag, aside)):
         place = Where(interp, node, subject, option)
@@ -133,7 +133,7 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
             interp.places[flag] = place
         if log is not None and _is_first(log.places, flag, aside):
             log.places[flag] = place
-    if flag in _CUDA_FLAGS and not option and CUDA_ALWAYS not in interp.places and not interp.state.aside:
+    if flag in _CUDA_FLAGS and not option and CUDA_ALWAYS not in interp.places and not aside:
         note(interp, CUDA_ALWAYS, node, subject)
 
 

@@ -382,7 +382,6 @@ def call_function(
         memo.shape(func.receiver),
         given,
         _doubts(interp, func.receiver, args),
-        given_instead.key(interp, func.receiver, args),
         interp.repeating > 0,
         interp.guessing > 0,
         interp.uncertain > 0,
@@ -401,7 +400,8 @@ def call_function(
             and known.recursions <= interp.active.keys()
         ):
             loops = tuple(loop.start for loop in interp.orders.loops) if interp.orders.loops else ()
-            value = memo.replay(known, arguments, interp.reruns, loops)
+            late = given_instead.noted_since(interp, known.end)
+            value = memo.replay(known, arguments, interp.reruns, loops, interp.given_instead, late)
             if value is not None:
                 known.effect.apply(interp.state)
                 interp.lost = known.effect.lost
@@ -514,7 +514,7 @@ def call_function(
         )
         if settled:
             interp.settled[name] = found
-        elif not HEAP.rebound_since(rebound, act.start):
+        elif not HEAP.rebound_since(rebound, act.start) and not given_instead.has_changed(interp, act):
             # What replaces functions is run again: names that are looked for after it mean something else.
             outcomes.append(found)
             del outcomes[: -memo.MAX_OUTCOMES]

@@ -57,9 +57,11 @@ GRADIENT_MODES = NO_GRADIENT | GRADIENT
 
 CONTEXT, OPTION = "context", "option"
 """Kinds of what is active: context managers and decorators; options whose defaults decided branches."""
+INSTEAD = "instead"
+"""Asked for the birth of an object: what stands in its place if an option is given, see ``given_instead``."""
 
 Question = tuple[str, str, Any]
-"""What was asked: the kind, how, and for which names."""
+"""What was asked: the kind, how, and for which names, or which object."""
 _ANY, _INNERMOST, _OTHER, _ALL = "any", "innermost", "other", "all"
 
 

@@ -6,12 +6,13 @@ is followed beside it, with the option.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.context import INSTEAD
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.devices import DEVICE, named, selects
 from d9mlint.interp.heap import HEAP
@@ -20,12 +21,14 @@ from d9mlint.interp.shapes import form
 from d9mlint.interp.tensors import gone_on_with, is_switch
 
 if TYPE_CHECKING:
+    from d9mlint.interp.heap import Activation
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import State
     from d9mlint.interp.view import RunView
 
 _MOST = 16
 """An object has at most so many others in its place."""
+_NONE: frozenset[int] = frozenset()
 _MOST_OPTIONS = 3
 """So many options at once are taken for given at most."""
 
@@ -47,6 +50,8 @@ def note(interp: Interp, kept: v.Inst | v.Obj | v.Items, other: v.Value, option:
             if all(before.value is not one for before in known):
                 known.append(Instead(one, option, {}))
                 interp.noted_instead.append(known[-1])
+                HEAP.clock += 1
+                interp.instead_notes.append((HEAP.clock, kept.birth))
 
 
 def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
@@ -161,7 +166,36 @@ def others(interp: RunView, value: v.Value) -> list[Instead]:
     """What stands in the place of a value if options are given."""
     if not interp.given_instead or not isinstance(value, (v.Inst, v.Obj, v.Items)):
         return []
-    return interp.given_instead.get(value.birth, [])
+    known = interp.given_instead.get(value.birth, [])
+    if known:
+        HEAP.act.circumstances.add((INSTEAD, "", value.birth))
+    return known
+
+
+def answer(interp: Interp, birth: int) -> Any:
+    """The answer to the question for the ``others`` of an object, for the memo."""
+    return birth in interp.apart, tuple(one.value.birth for one in interp.given_instead.get(birth, ()))
+
+
+def noted_since(interp: Interp, time: int) -> frozenset[int]:
+    """The objects, by birth, of which it was noted after a time that another one stands in their place."""
+    notes = interp.instead_notes
+    if not notes or notes[-1][0] <= time:
+        return _NONE
+    return frozenset(birth for _, birth in notes[bisect_right(notes, time, key=_noted) :])
+
+
+def has_changed(interp: Interp, act: Activation) -> bool:
+    """Whether a call that has ended both changed and asked what stands in the place of an object. Then the answer at its
+    start is not known."""
+    late = noted_since(interp, act.start)
+    return any(
+        kind is INSTEAD and birth in late and birth < act.start for kind, _, birth in act.circumstances
+    )
+
+
+def _noted(note: tuple[int, int]) -> int:
+    return note[0]
 
 
 def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callable[..., v.Value]) -> v.Value:
@@ -258,17 +292,6 @@ def stands_for_module(interp: RunView, kept: v.Value, other: v.Value) -> bool:
 
 def _is_module(interp: RunView, value: v.Value) -> bool:
     return isinstance(value, v.Inst) or (isinstance(value, v.Obj) and is_module(interp, value))
-
-
-def key(interp: Interp, receiver: v.Value | None, args: v.Args) -> tuple[Any, ...]:
-    """For which of its arguments a call is followed for others too, and for which it is not."""
-    if not interp.given_instead:
-        return ()
-    given = (receiver or v.NONE, *args.pos, *(one for _, one in sorted(args.kw.items())))
-    meant = tuple(
-        (at, tuple(one.value.birth for one in others(interp, value))) for at, value in enumerate(given)
-    )
-    return (*(one for one in meant if one[1]), *sorted(interp.apart))
 
 
 def _receiver(func: v.Value) -> v.Value | None:

@@ -33,7 +33,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
-from d9mlint.interp.context import CONTEXT, OPTION, QUIET, Active, Question
+from d9mlint.interp.context import CONTEXT, INSTEAD, OPTION, QUIET, Active, Question
 from d9mlint.interp.events import (
     BareNameEvent,
     ContextEvent,
@@ -206,6 +206,8 @@ class Interp:
         # What stands in the place of an object if an option is given, with the option, by the birth of the object.
         self.given_instead: dict[int, list[Instead]] = {}
         self.noted_instead: list[Instead] = []
+        # When that was noted of which object, by its birth.
+        self.instead_notes: list[tuple[int, int]] = []
         # The values that options have in the branches that are running.
         self.asked: dict[str, Any] = {}
         # The objects of which methods run, by themselves and not for what stands in their place.
@@ -349,7 +351,7 @@ class Interp:
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
         # No context is active in an import, whatever is where it stands.
-        circumstances.update(one for one in HEAP.act.circumstances if one[0] == OPTION)
+        circumstances.update(one for one in HEAP.act.circumstances if one[0] != CONTEXT)
         HEAP.act.circumstances = circumstances
         self.repeating = repeating
         self.loops = loops
@@ -888,14 +890,21 @@ class Interp:
 
     def circumstances(self, act: Activation) -> tuple[tuple[Question, Any], ...]:
         """What an activation asked of what is active, with the answers where it began."""
-        return tuple((question, self._active(question).answer(question)) for question in act.circumstances)
+        return tuple(
+            (question, self._answer(question))
+            for question in act.circumstances
+            # What it made itself is made again.
+            if question[0] is not INSTEAD or question[2] < act.start
+        )
 
     def circumstances_hold(self, circumstances: Iterable[tuple[Question, Any]]) -> bool:
         """Whether these questions have these answers here."""
-        return all(self._active(question).answer(question) == answer for question, answer in circumstances)
+        return all(self._answer(question) == answer for question, answer in circumstances)
 
-    def _active(self, question: Question) -> Active:
-        return self.contexts if question[0] is CONTEXT else self.options
+    def _answer(self, question: Question) -> Any:
+        if question[0] is INSTEAD:
+            return given_instead.answer(self, question[2])
+        return (self.contexts if question[0] is CONTEXT else self.options).answer(question)
 
     @contextmanager
     def in_file(self, file: ModuleFile | None) -> Iterator[None]:

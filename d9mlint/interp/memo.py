@@ -8,6 +8,7 @@ was never read does not matter. What the call wrote is written again, and object
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -160,21 +161,24 @@ def replay(
     arguments: tuple[v.Value, ...],
     reruns: dict[tuple[str, int], int],
     loops: tuple[int, ...] = (),
+    instead: Container[int] = (),
+    late: Container[int] = (),
 ) -> v.Value | None:
     """Let the running activation have made the call again; None where it might do something else.
 
     ``reruns`` counts by function how often a call was run again because its result was too large; ``loops`` are
-    the starts of the loops over an arbitrary order that are running."""
+    the starts of the loops over an arbitrary order that are running. ``instead`` are the births of objects in whose place
+    others stand if options are given, ``late`` of those of which that was not known when the call was made."""
     try:
-        match = _Match(outcome, arguments, loops)
+        match = _Match(outcome, arguments, loops, instead, late)
         objects = match.objects
         for index, access in enumerate(outcome.reads):
             owner, kind, holder, key, then = access
             if owner in objects:
                 match.check(access)
                 continue
-            if owner in match.taken:
-                # Two objects then, one object now.
+            if owner in match.taken or owner.birth in late:
+                # Two objects then, one object now; or an object with another one in its place now.
                 return None
             if kind is WHOLE:
                 match.whole(access, outcome.reads[:index])
@@ -260,8 +264,17 @@ class _TooLarge(Exception):
 class _Match:
     """Objects of the remembered call and those that stand in their places now."""
 
-    def __init__(self, outcome: Outcome, arguments: tuple[v.Value, ...], loops: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        outcome: Outcome,
+        arguments: tuple[v.Value, ...],
+        loops: tuple[int, ...],
+        instead: Container[int],
+        late: Container[int],
+    ) -> None:
         self._loops = loops
+        self._instead = instead
+        self._late = late
         self.objects: dict[Tracked, Tracked] = {}
         self.taken: dict[Tracked, Tracked] = {}
         for then, now in zip(outcome.arguments, arguments, strict=True):
@@ -350,7 +363,12 @@ class _Match:
     def _bind(self, then: Tracked, now: Tracked) -> None:
         known = self.objects.get(then)
         if known is None and now not in self.taken:
-            if then is not now and any((then.birth < x) is not (now.birth < x) for x in self._loops):
+            if then is now:
+                if then.birth in self._late:
+                    raise _Mismatch
+            elif then.birth in self._instead or now.birth in self._instead:
+                raise _Mismatch
+            elif any((then.birth < x) is not (now.birth < x) for x in self._loops):
                 # What is added to something older than a loop over an arbitrary order is arbitrary too.
                 raise _Mismatch
             self.objects[then] = now

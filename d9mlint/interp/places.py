@@ -42,7 +42,7 @@ class Where:
         self.subject = subject
         self.option = option
         self.guessed = interp.guessing > 0
-        self.aside = interp.state.aside
+        self.aside = interp.state.noted_aside
         # The other options that have to be given, too.
         self.others = tuple(
             one for one in dict.fromkeys(interp.asides) if one and one not in (self.aside, A_GPU)
@@ -75,7 +75,7 @@ class Where:
         """The same place of an import in another run, which takes it over."""
         new = self.with_flow(replay.flow + self.flow[replay.dropped :])
         new.entry = replay.run.entry.relative if replay.run.entry is not None else None
-        new.aside, new.others = replay.run.state.aside, ()
+        new.aside, new.others = replay.run.state.noted_aside, ()
         new.order = self.order + replay.later
         return new
 

@@ -201,6 +201,13 @@ class State:
     def aside(self, option: str) -> None:
         self._aside = option
 
+    @property
+    def noted_aside(self) -> str:
+        """The same, asked by whoever records that something happens at a place. What was recorded of a call on a path that
+        needs no option also covers the paths that need one, so the call need not run again there."""
+        HEAP.act.asked.add(_NOTED)
+        return self._aside
+
     def lead_aside(self, option: str) -> None:
         """From here on an option has to be given, if none had to be before. What depends on that asks for itself."""
         self._aside = self._aside or option
@@ -261,7 +268,10 @@ class Effect(NamedTuple):
 
     def holds(self, state: State) -> bool:
         """Whether all that was asked has the same answer here."""
-        return all(state.answer(asked) == answer for asked, answer in self.answers)
+        return all(
+            state.answer(asked) == answer or (asked == _NOTED and not answer)
+            for asked, answer in self.answers
+        )
 
     def apply(self, state: State) -> None:
         """Let the running activation have asked and done the same."""
@@ -304,6 +314,8 @@ def effect(act: Activation, before: State, after: State) -> Effect:
 
 
 _LED: Asked = (ASIDE, "", False)
+_NOTED: Asked = (ASIDE, "noted", False)
+"""The questions for the option that leads to the path: in general, and for what is recorded about a place."""
 
 
 def _place(write: tuple[str, str, Any]) -> tuple[str, str]:

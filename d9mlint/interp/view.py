@@ -32,6 +32,10 @@ class StateView(Protocol):
         """The option that has to be given for the program to come here."""
 
     @property
+    def noted_aside(self) -> str:
+        """The same, for what is recorded about a place; see ``state.State``."""
+
+    @property
     def lost(self) -> bool:
         """Whether the path has ended where the program asks for a name that nothing defines."""
 

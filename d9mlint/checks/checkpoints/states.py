@@ -533,12 +533,14 @@ class Checkpoints(Rule):
             self.uses["torch"] = True
             for loop in self.run.loops:
                 self.drawn_in["torch", loop.key] = True
-        if self.run.contexts.innermost(NO_GRADIENT) is not None:
-            return
-        if isinstance(event.value, v.Obj) and _persists(event.value):
-            birth = event.value.birth
-            self.persistent.update(loop.key for loop in self.run.loops if birth < loop.start)
+        persistent = event.value if isinstance(event.value, v.Obj) and _persists(event.value) else None
         own = shuffled_with(event.value)
+        # Asked last, because a call that asks for the gradient mode runs once for each mode.
+        if (own is None and persistent is None) or self.run.contexts.innermost(NO_GRADIENT) is not None:
+            return
+        if persistent is not None:
+            birth = persistent.birth
+            self.persistent.update(loop.key for loop in self.run.loops if birth < loop.start)
         if own is None:
             return
         site = made_at(own)

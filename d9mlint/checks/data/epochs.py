@@ -74,7 +74,6 @@ class Epochs(Rule):
         loop, begins = event
         if not begins or not isinstance(loop.stmt, m.For) or not self.samplers:
             return
-        evaluates = self.run.contexts.innermost(NO_GRADIENT) is not None
         nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
         header: list[Any] = [loop.stmt.iter]
         for node in nodes(header):
@@ -88,7 +87,7 @@ class Epochs(Rule):
                 if site is None:
                     continue
                 self.iterated.add((site, loop.key))
-                if evaluates:
+                if self.run.contexts.innermost(NO_GRADIENT) is not None:
                     self.evaluated.add(site)
                 if nested:
                     self.repeated.add(site)
