@@ -71,3 +71,17 @@ def test_deterministic_mode_names_the_only_op_that_needs_it(tmp_path: Path) -> N
     (beside,) = messages(tmp_path, "DET302", text.format("nn.Conv1d(2, 2, 3)"), **given)
     assert "only `torch.nn.Embedding` may differ between runs (torch 2.12" in alone
     assert "Embedding" not in beside
+
+
+def test_what_raises_in_the_mode_of_newer_releases_is_fixed_first(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    p = nn.Linear(8, 29).cuda()(torch.ones(400, 4, 8).cuda()).log_softmax(2)\n"
+        "    y, sizes = torch.ones(4, 20).long().cuda(), torch.full((4,), 400).long()\n"
+        "    nn.CTCLoss()(p, y, sizes, torch.full((4,), 20).long()).backward()\n"
+    )
+    (tmp_path / "train.py").write_text(text)
+    for release in ("1.6", "2.0"):
+        found = lint(tmp_path, {"device": "cuda", "torch-version": release}).items
+        (mode,) = [one.finding for one in found if one.finding.code == "DET302"]
+        assert mode.raising == ("`nn.CTCLoss` (DET404)",)

@@ -81,7 +81,7 @@ from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, is_none, nodes
 from d9mlint.knowledge.schema import OpHistory
-from d9mlint.knowledge.versions import parse, split
+from d9mlint.knowledge.versions import matches, parse, split
 from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
@@ -1332,8 +1332,24 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
         unless=_unless_on_cpu(rule.run, found, gpu),
-        raises=found.text if past.behaviour == "raises" and entry.library not in TF_LIBRARIES else "",
+        raises=found.text
+        if entry.library not in TF_LIBRARIES and _raises_in_mode(rule.run, entry, past)
+        else "",
     )
+
+
+def _raises_in_mode(run: RunView, entry: OpEntry, past: OpHistory) -> bool:
+    """Whether an op raises in deterministic mode: in that of a newer release, where the targeted one has none."""
+    if past.behaviour == "raises" or entry.library != "torch" or not run.kb_matches("torch", "<1.7"):
+        return past.behaviour == "raises"
+    return any(
+        one.behaviour == "raises" and any(matches(one.versions, release) for release in _WITH_MODE)
+        for one in entry.history
+    )
+
+
+_WITH_MODE = ("1.8", "1.13")
+"""The first and the last release of PyTorch 1 that has the mode, under the name that it has now."""
 
 
 def _unless_on_cpu(interp: RunView, found: Candidate, gpu: str) -> str:

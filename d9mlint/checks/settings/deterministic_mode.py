@@ -199,7 +199,7 @@ class DeterministicMode(Rule):
             "DET302",
             place,
             message + unless,
-            f"pass `{setting.option}`"
+            _option_help(self.run, setting.option)
             if setting.option
             else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process) + self._of_hidden(),
             subject="torch",
@@ -319,6 +319,12 @@ def _mode_help(interp: RunView, cudnn: bool, process: str) -> str:
     switch = "torch.set_deterministic(True)" if interp.kb_matches("torch", "<1.8") else MODE
     call = f"call `{switch}` {place}"
     return f"{CUBLAS_HELP} and {call}" if _needs_variable(interp) else call
+
+
+def _option_help(interp: RunView, option: str) -> str:
+    """How to enable the mode by an option of the program."""
+    given = f"pass `{option}`"
+    return f"{CUBLAS_HELP} and {given}" if _needs_variable(interp) else given
 
 
 def _needs_variable(interp: RunView) -> bool:
