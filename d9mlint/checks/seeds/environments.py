@@ -66,6 +66,8 @@ class Environments(Rule):
     """The first of the algorithms that choose random actions, unless they are given a seed, by their environments."""
     samples_own = remembered(bool)
     """Whether the space that is sampled is one that the program makes itself."""
+    set_ones = remembered(dict[Site, frozenset[Site]])
+    """Where the environments are made that algorithms are given after they are made, by where those are made."""
     with_spaces = remembered(set[Site])
     """Where environments are made that are seeded with their spaces."""
 
@@ -304,13 +306,29 @@ class Environments(Rule):
                 self._reset(place, ones)
         self.looked_at = []
 
+    @on_method("set_env")
+    def set_later(self, call: CallEvent) -> None:
+        """An algorithm is given its environment, in place of another one."""
+        owner, environment = call.owner, call.args.get("env", 0)
+        if not isinstance(owner, v.Obj) or not owner.api.startswith(_RL_LIBRARIES):
+            return
+        site = made_at(owner)
+        if site is not None and environment is not None:
+            self.set_ones[site] = self._made_at(environment)
+
     @on_method("set_random_seed")
     def seeded_later(self, call: CallEvent) -> None:
-        """An algorithm seeds its environment, whatever it was made with."""
+        """An algorithm seeds its environment, whatever it was made with; of one that is loaded, the environment may be an
+        argument, or be set later."""
         owner = call.owner
-        resets = self.run.kb.role(owner.api, "resets-environment") if isinstance(owner, v.Obj) else None
-        if resets is not None and isinstance(owner, v.Obj):
+        if not isinstance(owner, v.Obj) or not owner.api.startswith(_RL_LIBRARIES):
+            return
+        site = made_at(owner)
+        resets = self.run.kb.role(owner.api.removesuffix(LOADED), "resets-environment")
+        ones = self.set_ones.get(site) if site is not None else None
+        if ones is None and resets is not None:
             ones = self._made_at(owner.args.get(resets.arg, resets.pos))
+        if ones:
             self.seeded_ones.update(ones)
             self.with_spaces.update(ones)
 
@@ -447,6 +465,8 @@ _RESETS = frozenset({"reset", "own", "vector"})
 _VECTORS = ("stable_baselines3.", "sb3_contrib.", "stable_baselines.")
 """Libraries whose vectors of environments have a method ``seed``, and a `reset` without."""
 OWN = "own"
+LOADED = ".load"
+"""The end of the class methods that give an algorithm as it was saved."""
 _RL_LIBRARIES: tuple[str, ...] = (
     "stable_baselines3.",
     "sb3_contrib.",
