@@ -19,6 +19,7 @@ NUMBER, TEXT = "number", "text"
 _ANNOTATIONS = {"str": TEXT, "bytes": TEXT, "int": NUMBER, "float": NUMBER, "bool": NUMBER}
 _CALLS = {"str": TEXT, "repr": TEXT, "int": NUMBER, "float": NUMBER, "len": NUMBER, "bool": NUMBER}
 _known: dict[int, tuple[m.Class, dict[str, str]]] = memo()
+_names: dict[int, tuple[m.Function, frozenset[str]]] = memo()
 
 
 def of_attribute(interp: Interp, cls: v.Cls, name: str) -> str:
@@ -46,11 +47,17 @@ def has_texts(interp: Interp, cls: v.Cls) -> bool:
 def is_stored(interp: Interp, name: str) -> bool:
     """Whether a constructor of the program stores something in an attribute of this name."""
     return any(
-        stored == name
+        name in _names_stored(constructor.fn)
         for _, constructor in interp.methods_named("__init__")
         if constructor.fn.params
-        for stored, _, _ in _stored(constructor.fn)
     )
+
+
+def _names_stored(fn: m.Function) -> frozenset[str]:
+    known = _names.get(id(fn))
+    if known is None or known[0] is not fn:
+        known = _names[id(fn)] = (fn, frozenset(name for name, _, _ in _stored(fn)))
+    return known[1]
 
 
 def value_of(interp: Interp, node: m.Name) -> v.Value:

@@ -1098,7 +1098,8 @@ def _call_external(
         rng.may_seed(interp, api, args, node, method=False)
     if runners:
         _make_objects(interp, api, args, node, configured)
-    trained = interp.kb.role(api, "trains-parameters")
+    roles = interp.kb.by_role(api)
+    trained = roles.get("trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
     written = interp.kb.role(api, "exports")
@@ -1115,13 +1116,13 @@ def _call_external(
             modelled.package = package
         if modelled is not None:
             return modelled
-    elif (role := interp.kb.role(api, "wraps")) is not None:
+    elif (role := roles.get("wraps")) is not None:
         # The result acts like the argument.
         wrapped = args.get(role.arg, role.pos)
         if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial, v.Member)):
             inputs.take_in(interp, api, wrapped, args)
             return wrapped
-    elif (role := interp.kb.role(api, "configuration")) is not None:
+    elif (role := roles.get("configuration")) is not None:
         return configuration(role, args)
     elif (found := configuration_in_file(interp, api, args, node)) is not None:
         return found
@@ -1133,10 +1134,10 @@ def _call_external(
         if not interp.kb.gives(api):
             _may_fill(args, api in GOING_THROUGH)
         load_file(interp, api, args)
-        later = interp.kb.role(api, "differentiates") is not None
+        later = "differentiates" in roles
         contained = _environments(interp, api, args, node)
         with interp.within(*([HANDED] if later else [])):
-            if (process := interp.kb.role(api, "new-process")) is None:
+            if (process := roles.get("new-process")) is None:
                 callbacks(interp, api, args, node)
             elif process.more:
                 return _decorated(interp, name, args, node)
@@ -1148,7 +1149,7 @@ def _call_external(
     result = v.Obj(api, _class_of(interp, api, args), args, node if isinstance(node, m.Call) else None)
     result.file = interp.frame.file
     result.package = package
-    result.something = interp.kb.role(api, "gives-something") is not None
+    result.something = "gives-something" in roles
     if contained:
         result.attrs[environments.INSIDE] = v.join(contained)
     estimators.made(interp, result)
@@ -1162,7 +1163,7 @@ def _call_external(
         entry.kind for entry in entries if entry.kind != "entropy" or all_hold(args, entry.when) is True
     }
     source = next(filter(None, map(differing, args.values())), None) if api.startswith(_DERIVING) else None
-    if source is not None and interp.kb.role(api, "tells-form") is not None:
+    if source is not None and "tells-form" in roles:
         source = None
     if (
         source is not None
@@ -1172,7 +1173,7 @@ def _call_external(
         result.data = entropy(interp, entries)
         derive(result, source)
     interp.listeners.tell(ResultEvent(event, result))
-    if (pair := interp.kb.role(api, "gives-pair")) is not None and all_hold(args, pair.when):
+    if (pair := roles.get("gives-pair")) is not None and all_hold(args, pair.when):
         other = v.Obj(api, result.type, args, result.node)
         other.file, other.package = result.file, result.package
         return v.Items("t", [result, other])

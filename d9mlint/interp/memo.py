@@ -199,17 +199,22 @@ def replay(
     except _Mismatch:
         return None
     _look_again(outcome)
-    start = HEAP.act.start
+    act = HEAP.act
+    start, noted, written = act.start, act.reads, act.writes
     for access in outcome.reads:
-        then_owner, kind, holder, key, _ = access
+        then_owner, kind, holder, key, then = access
         owner = objects.get(then_owner, then_owner)
         if owner.birth < start:
             if owner is not then_owner:
                 holder = _holder(owner, access)
             if kind is WHOLE:
                 HEAP.read_whole(owner)
-            else:
-                HEAP.read(owner, kind, holder, key, at(owner, kind, holder, key))
+                continue
+            place = (id(holder), key)
+            if place not in noted and place not in written:
+                now = at(owner, kind, holder, key)
+                alike = owner is then_owner and now is then
+                noted[place] = access if alike else (owner, kind, holder, key, now)
     for owner, access, value in writes:
         HEAP.redo((owner, access[1], _holder(owner, access), access[3], value))
     return result

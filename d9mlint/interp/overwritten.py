@@ -79,24 +79,25 @@ class Overwritten:
     def call(self, event: CallEvent) -> None:
         """Something is called: it may read its arguments and its receiver."""
         args, owner = event.args, event.owner
+        roles = self._interp.kb.by_role(event.api)
         target: v.Value | None = None
         if owner is not None and type(owner) in _HOLDING:
             role = self._overwrites(event, owner)
             if role is not None and not role.arg:
                 target = owner
-            elif _FOLLOWED.isdisjoint(self._interp.kb.by_role(event.api)):
+            elif _FOLLOWED.isdisjoint(roles):
                 self._read(owner)
         if not args.pos and not args.kw:
             if target is not None:
                 self._lost(target)
             return
         if target is None:
-            role = self._interp.kb.role(event.api, "overwrites")
+            role = roles.get("overwrites")
             if role is not None and role.arg and "where" not in args.kw:
                 target = args.get(role.arg, role.pos)
-            elif not _WITHOUT_READING.isdisjoint(self._interp.kb.by_role(event.api)):
+            elif not _WITHOUT_READING.isdisjoint(roles):
                 return
-        example = self._interp.kb.role(event.api, "form-only")
+        example = roles.get("form-only")
         shown = args.get(example.arg, example.pos) if example is not None else None
         for value in (*args.pos, *args.kw.values()):
             if value is not target and value is not shown and type(value) in _HOLDING:

@@ -190,7 +190,8 @@ class Replaced:
     @on(CallEvent)
     def call(self, event: CallEvent) -> None:
         """Something outside of the program gets an instance."""
-        if any(self._interp.kb.role(event.api, one) is not None for one in ("takes-items", "looks-only")):
+        roles = self._interp.kb.by_role(event.api)
+        if "takes-items" in roles or "looks-only" in roles:
             # What a dataset of the program reads then is seen.
             return
         if _PARTS in self._interp.state.flags:

@@ -343,11 +343,18 @@ def join_states(states: list[State]) -> State:
             first.rng[name] = _join_rng(first.level(name), other.level(name))
         _join_settings(first.modes, other.modes)
         _join_settings(first.env, other.env)
-        flags = first.flags.held
-        missing = [item for item in other.flags.held.items() if item[0] not in flags]
-        for flag, site in missing:
+        for flag, site in _lacking(first.flags, other.flags):
             first.flags.setdefault(flag, site)
     return first
+
+
+def _lacking(one: StateTable[T], other: StateTable[T]) -> list[tuple[str, T]]:
+    """What another path knows under names under which one knows nothing. On most paths nothing happens that has not
+    happened before."""
+    known, held = one.held, other.held
+    if known is held or held.keys() <= known.keys():
+        return []
+    return [item for item in held.items() if item[0] not in known]
 
 
 def _differing(one: StateTable[T], other: StateTable[T]) -> list[str]:
@@ -383,10 +390,9 @@ def prefer(main: State, other: State, option: str) -> State:
             return other
         return main
     if other.alive:
-        if main.flags.held is not other.flags.held:
-            for flag, site in other.flags.held.items():
-                if flag.startswith(OF_OPTIONS):
-                    main.flags.setdefault(flag, site)
+        for flag, site in _lacking(main.flags, other.flags):
+            if flag.startswith(OF_OPTIONS):
+                main.flags.setdefault(flag, site)
         for name in _differing(main.rng, other.rng):
             rng, mine = other.level(name), main.level(name)
             if rng.level == SEEDED and mine.level == UNSEEDED and not mine.option:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -360,7 +360,7 @@ class Knowledge:
         found = self._results.get(f"{owner}.@{name}", "") if name in self._attributes else ""
         return owner if found == "self" else found
 
-    @property
+    @cached_property
     def seeding_methods(self) -> list[str]:
         """Methods by which generators and objects with one are seeded after they were made."""
         entries = {entry.id: entry for found in self._rng.values() for entry in found}
@@ -426,6 +426,10 @@ class Knowledge:
 
     def op_entries(self) -> list[OpEntry]:
         """All ops without run-to-run guarantee, each once."""
+        return self._all_ops
+
+    @cached_property
+    def _all_ops(self) -> list[OpEntry]:
         return list({entry.id: entry for entries in self._ops.values() for entry in entries}.values())
 
     def op(self, id: str) -> OpEntry | None:
@@ -436,10 +440,18 @@ class Knowledge:
 
     def rng_entries(self) -> list[RngEntry]:
         """What all known functions do to random number generators, each entry once."""
+        return self._all_rng
+
+    @cached_property
+    def _all_rng(self) -> list[RngEntry]:
         return list({e.id: e for layer in self.layers for e in layer.rng}.values())
 
     def role_entries(self) -> list[RoleEntry]:
         """The parts that calls of libraries play, each entry once."""
+        return self._all_roles
+
+    @cached_property
+    def _all_roles(self) -> list[RoleEntry]:
         return list({e.id: e for layer in self.layers for e in layer.roles}.values())
 
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
