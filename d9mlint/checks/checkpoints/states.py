@@ -941,14 +941,9 @@ class Checkpoints(Rule):
             lacks += [
                 f"the {what} state" for what in ("scheduler", "scaler") if what in here and what not in found
             ]
-            if_given = [
-                f"the {what} state when `{one}` is given"
-                for what, one in sorted(self.optional.known())
-                if not option and not open_world and what not in here | found
-            ]
-            lacks += if_given
             lacks += rng_states([rng for rng in NAMES if rng in here and rng not in found])
-            if_given = {what: one for what, one in self._made_if_given() if what not in here | found}
+            made = [] if option or open_world else self._made_if_given()
+            if_given = {what: one for what, one in made if what not in here | found}
             for one in sorted(set(if_given.values())):
                 kinds = [what for what in sorted(if_given) if if_given[what] == one]
                 states = "state" if len(kinds) == 1 else "states"
@@ -958,7 +953,6 @@ class Checkpoints(Rule):
                 lacks += [f"the JAX key `{name}`" for name in split]
             others = [] if open_world else self._not_kept(loops)
             lacks += [f"the state of `{name}`" for name in others]
-            others = [*others, *if_given]
             if place.site in self.data:
                 kept = self.data[place.site]
                 named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
