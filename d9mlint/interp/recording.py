@@ -706,6 +706,7 @@ _ROLES = {
     "applies-to-items": "keeps functions for items of data and calls them where it is called itself",
     "initializes": "runs a method of its receiver to make its weights",
     "calls-with-model": "calls methods of its receiver with the model that it was made with",
+    "ends-with-part": "makes a model whose last part is in a known attribute: no gradient goes through it to other parts",
     "freezes-weights": "gives a model whose own weights do not require grad",
     "calls-for-each": "calls a function for each element",
     "calls-methods": "calls other methods of its receiver, one after another",
