@@ -709,6 +709,7 @@ _ROLES = {
     "ends-with-part": "makes a model whose last part is in a known attribute: no gradient goes through it to other parts",
     "freezes-weights": "gives a model whose own weights do not require grad",
     "calls-for-each": "calls a function for each element",
+    "calls-on-class": "calls a method of the class of its receiver with gradients switched off",
     "calls-methods": "calls other methods of its receiver, one after another",
     "calls-in-training": "calls the layers of its receiver with `training=True`",
     "calls-in-inference": "calls the layers of its receiver with `training=False`",

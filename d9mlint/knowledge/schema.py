@@ -71,6 +71,7 @@ Role = Literal[
     "calls-in-training",
     "calls-for-each",
     "calls-methods",
+    "calls-on-class",
     "calls-quietly",
     "calls-when-made",
     "calls-with-model",
