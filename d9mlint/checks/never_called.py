@@ -312,7 +312,7 @@ class Search:
     def attributes(
         self, at: int, name: str, file: int, depth: int = 0, *, method: bool = False
     ) -> set[tuple[int, bool]]:
-        """Where one file asks for an attribute that may be a function or class of another one, or a method, each with the
+        """Where one file asks for an attribute that may be a function or class of a second file, or a method, each with the
         function around the place and whether it is a call that is seen where the function runs."""
         uses = self.uses_of(at)
         found = uses.attributes.get(name, set())
