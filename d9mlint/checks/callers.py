@@ -227,7 +227,7 @@ class _Callers:
             uses = self.search.uses_of(at)
             if one.name in uses.texts:
                 return None
-            named = uses.attributes.get(one.name, set())
+            named = self.search.attributes(at, one.name, file, method=one.cls >= 0)
             if one.cls < 0:
                 if at != file and parts.isdisjoint(uses.imported):
                     # What has an attribute of this name is no module that this file knows.

@@ -284,7 +284,7 @@ class Search:
         """Whether anything but its own statement names a class, or imports it; what is derived from it has to live."""
         for at in self.with_word(name):
             uses = self.uses_of(at)
-            if name in uses.origins or name in uses.attributes:
+            if name in uses.origins or name in uses.attributes or name in uses.of_modules:
                 return True
             for around, _ in sorted(uses.names.get(name, set())):
                 if around >= 0 or self._may_run((at, around), depth + 1):
@@ -296,10 +296,7 @@ class Search:
         have been followed where the code around it was."""
         for at in self.with_word(name):
             uses = self.uses_of(at)
-            found = uses.attributes.get(name, set())
-            for around, plain, imported in uses.of_modules.get(name, ()):
-                if method or any(self._may_be_of(at, one, name, file, depth) for one in imported):
-                    found = found | {(around, plain)}
+            found = self.attributes(at, name, file, depth, method=method)
             if not method and self.may_mean(at, name, file):
                 found = found | uses.names.get(name, set())
                 if name in uses.offered:
@@ -311,6 +308,18 @@ class Search:
                 elif at not in self.run or self._may_run((at, around), depth + 1):
                     return True
         return False
+
+    def attributes(
+        self, at: int, name: str, file: int, depth: int = 0, *, method: bool = False
+    ) -> set[tuple[int, bool]]:
+        """Where one file asks for an attribute that may be a function or class of a second file, or a method, each with the
+        function around the place and whether it is a call that is seen where the function runs."""
+        uses = self.uses_of(at)
+        found = uses.attributes.get(name, set())
+        for around, plain, imported in uses.of_modules.get(name, ()):
+            if method or any(self._may_be_of(at, one, name, file, depth) for one in imported):
+                found = found | {(around, plain)}
+        return found
 
     def may_mean(self, at: int, name: str, file: int, depth: int = 0) -> bool:
         """Whether a function or class of a file may be what another file calls by a name: that file neither defines it

@@ -180,7 +180,7 @@ class _Calls:
             uses = search.uses_of(at)
             if word in uses.texts or uses.any_name:
                 return None
-            named = uses.attributes.get(word, set())
+            named = search.attributes(at, word, file)
             if at != file and parts.isdisjoint(uses.imported):
                 # What has an attribute of this name is no module that this file knows.
                 named = set()

@@ -1007,7 +1007,7 @@ _NOT_SURELY = re.compile(
     r"|papers?|original\w*)\b|n't\b",
     re.IGNORECASE,
 )
-"""What a sentence says where the program may run elsewhere too, or another one is meant."""
+"""What a sentence says where the program may run elsewhere too, or a different release is meant."""
 _IN_LIST = re.compile(
     r"(?:the\s+)?([A-Za-z][\w+-]*(?:\s+version)?(?:[ \t=-]*\(?v?\d+(?:\.\d+)*\)?)?)"
     r"(?:\s*(?:,\s*(?:and\s+)?|\band\s+|\bwith\s+|&\s*|\+\s+)|\s*[.)]?\s*$"

@@ -1629,7 +1629,9 @@ class _Method(NamedTuple):
     runs: RoleEntry | None
     """or methods of the receiver's class,"""
     steps: RoleEntry | None
-    """or such methods with the model that the receiver was made with."""
+    """or such methods with the model that the receiver was made with,"""
+    on_class: RoleEntry | None
+    """or a method of a class that is its receiver."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1660,8 +1662,20 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     hooks = kb.role(f"?.{name}", "registers-hook")
     runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
     steps = next((role for one in names if (role := kb.role(one, "calls-with-model")) is not None), None)
+    on_class = next((role for one in names if (role := kb.role(one, "calls-on-class")) is not None), None)
     known = _Method(
-        kb.canonical(api), entries, names, models, uses, applies, initializes, layers, hooks, runs, steps
+        kb.canonical(api),
+        entries,
+        names,
+        models,
+        uses,
+        applies,
+        initializes,
+        layers,
+        hooks,
+        runs,
+        steps,
+        on_class,
     )
     kb.methods_known[types, name] = known
     return known
@@ -1699,6 +1713,8 @@ def _call_member(
             return given
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
+    if method.on_class is not None and isinstance(owner, v.Cls):
+        own_methods.run_on_class(interp, owner, method.on_class, args, node)
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:

@@ -178,7 +178,7 @@ def answer(interp: Interp, birth: int) -> Any:
 
 
 def noted_since(interp: Interp, time: int) -> frozenset[int]:
-    """The objects, by birth, of which it was noted after a time that another one stands in their place."""
+    """The objects, by birth, of which it was noted after a time that a different object stands in their place."""
     notes = interp.instead_notes
     if not notes or notes[-1][0] <= time:
         return _NONE

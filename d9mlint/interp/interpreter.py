@@ -769,13 +769,21 @@ class Interp:
     def _is_dead_now(self, function: m.Function, stmt: m.Assign | m.AnnAssign) -> bool:
         """Whether what an assignment stores is not read where the tests of the function have the outcomes that they
         have in this call. What an option decides has both."""
-        decided = dict(liveness.constants(self.whole(self.frame.file), function))
+        decided: dict[str, bool] = {}
         for name in liveness.tests(function) if self.frame.func is not None else ():
             value = self.eval(name)
             truth = None if v.option_of(value) else v.truth(value)
             if truth is not None:
                 decided[name.id] = truth
-        return bool(decided) and liveness.is_dead(function, stmt, decided)
+        if decided and liveness.is_dead(function, stmt, decided):
+            return True
+        known = liveness.constants(self.frame.file.facts.functions[0], function)
+        if not liveness.is_dead(function, stmt, {**known, **decided}):
+            return False
+        # Only here the rest of the file matters.
+        elsewhere = liveness.declared_global(self.whole(self.frame.file))
+        known = {name: truth for name, truth in known.items() if name not in elsewhere}
+        return liveness.is_dead(function, stmt, {**known, **decided})
 
     statement: Any = None
 

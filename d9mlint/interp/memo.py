@@ -178,7 +178,7 @@ def replay(
                 match.check(access)
                 continue
             if owner in match.taken or owner.birth in late:
-                # Two objects then, one object now; or an object with another one in its place now.
+                # Two objects then, one object now; or an object that has been replaced now.
                 return None
             if kind is WHOLE:
                 match.whole(access, outcome.reads[:index])

@@ -93,7 +93,7 @@ class Order(NamedTuple):
 
 class Origin(NamedTuple):
     """Where an order came about. ``elements`` says what a set has: ``text``, ``object``, ``cell`` or nothing known;
-    ``any`` where the order is another one in each process whatever they are. ``lone``
+    ``any`` where the order differs in each process whatever they are. ``lone``
     is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of."""
 
     place: Where
@@ -869,7 +869,7 @@ class Orders:
             self.decide(order)
 
     def _of_each_process(self, order: Order) -> Order | None:
-        """The part of an order that is another one in each process, as that of a set of texts."""
+        """The part of an order that differs in each process, as that of a set of texts."""
         keys = tuple(key for key in order.keys if self.origins[key].elements in (TEXT, ANY))
         return order._replace(keys=keys) if keys and order.kind == SEQUENCE else None
 

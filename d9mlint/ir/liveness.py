@@ -80,19 +80,22 @@ def _tested(function: m.Function) -> list[m.Name]:
     ]
 
 
-def constants(facts: m.FileFacts, function: m.Function) -> Mapping[str, bool]:
-    """The variables of a function that are surely always true, or never: it assigns one constant to them and nothing
-    else, at the top of its body. With those of the module that it reads."""
+def constants(module: m.Function, function: m.Function) -> Mapping[str, bool]:
+    """The variables of a function that are always true, or never, where no other function assigns them: it assigns one
+    constant to them and nothing else, at the top of its body. With those of the module that it reads."""
     known = _constants.get(id(function))
     if known is None or known[0] is not function:
-        outer = {name for one in facts.functions for name in _declared(one)}
         found = _assigned_once(function)
-        if function is not facts.functions[0] and function.parent <= 0:
-            of_module, own = _assigned_once(facts.functions[0]), own_names(function)
+        if function is not module and function.parent <= 0:
+            of_module, own = _assigned_once(module), own_names(function)
             found = {**{name: truth for name, truth in of_module.items() if name not in own}, **found}
-        found = {name: truth for name, truth in found.items() if name not in outer}
         known = _constants[id(function)] = (function, found)
     return known[1]
+
+
+def declared_global(facts: m.FileFacts) -> Set[str]:
+    """The variables of a file that a function of it declares to be those of an outer one."""
+    return {name for one in facts.functions for name in _declared(one)}
 
 
 def _assigned_once(function: m.Function) -> dict[str, bool]:

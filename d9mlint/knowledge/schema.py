@@ -71,6 +71,7 @@ Role = Literal[
     "calls-in-training",
     "calls-for-each",
     "calls-methods",
+    "calls-on-class",
     "calls-quietly",
     "calls-when-made",
     "calls-with-model",
@@ -814,7 +815,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     texts. Of what ``ties``, several elements may give the same, so that a sort by it leaves them in the order in which they
     were. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
     gives them to a person to look at; what ``answers`` names in a page also what a model has found. The order of a source
-    is another one in ``each_process``, whatever its elements are, or may stay what it was. Where the conditions do not hold,
+    differs in ``each_process``, whatever its elements are, or may stay what it was. Where the conditions do not hold,
     the role is the one given as ``otherwise``.
     """
 

@@ -104,7 +104,7 @@ def _value(test: Condition, wanted: bool) -> str:
     if not isinstance(test.one_of, msgspec.UnsetType):
         return repr(test.one_of[0]) if wanted else _other(test.one_of)
     if not isinstance(test.greater, msgspec.UnsetType):
-        return repr(test.greater + 1 if wanted else test.greater)
+        return f"{test.greater + 1 if wanted else test.greater:g}"
     return ""
 
 

@@ -75,8 +75,13 @@ if __name__ == "__main__":
 if __name__ == "__main__":
     print(datasets.load_metric("rouge").compute(predictions=["a"], references=["b"]))
 """,
+    "rllib.experiments": """import ray.tune
+
+if __name__ == "__main__":
+    print(ray.tune.run_experiments({"first": {"run": "PPO", "config": {"num_workers": 1}}}))
+""",
 }
-"""Hazards that depend on how the receiver of a method was made."""
+"""Hazards that depend on how the receiver of a method was made, or on parts of an argument under any key."""
 
 
 def hazard_program(entry: HazardEntry) -> str:

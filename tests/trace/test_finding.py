@@ -62,7 +62,8 @@ def test_the_finding_at_the_place_or_the_only_one_about_the_cause(
 
 def test_a_draw_without_a_seed_has_the_finding_that_the_seed_is_missing(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
-    program.write_text(OTHER + "for x in torch.utils.data.DataLoader([1, 2], shuffle=True):\n    print(x)\n")
+    loop = "for x in torch.utils.data.DataLoader([1, 2], shuffle=True):\n    print(x)\n"
+    program.write_text(OTHER + loop + "print(model(torch.ones(1, 2)))\n")
     path = (Frame(str(program), 5, "<module>"),)
     side = Side("generator", "torch CPU generator", path, (), "", "", "0" * 16, 0)
     reason = "the torch CPU generator is used without a seed"

@@ -308,7 +308,7 @@ class Environments(Rule):
 
     @on_method("set_env")
     def set_later(self, call: CallEvent) -> None:
-        """An algorithm is given its environment, in place of another one."""
+        """An algorithm is given its environment, which replaces an earlier one."""
         owner, environment = call.owner, call.args.get("env", 0)
         if not isinstance(owner, v.Obj) or not owner.api.startswith(_RL_LIBRARIES):
             return
