@@ -124,8 +124,8 @@ class Targets:
                     new[library] = version
                 continue
             target = self.version(library)
-            inferred = target.source == _INFERRED or _is_recorded(target)
-            if inferred and compare(parse(target.version), parse(version)) <= 0:
+            is_inferred = target.source == _INFERRED or _is_recorded(target)
+            if is_inferred and compare(parse(target.version), parse(version)) <= 0:
                 continue
             if _is_unpinned(target) or _up_to(version, target):
                 new[library] = version
