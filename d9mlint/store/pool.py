@@ -73,7 +73,7 @@ class Pool:
     ) -> dict[str, tuple[bytes, bool]]:
         """Packed facts by digest for texts, in whose order the work begins; and whether
         the facts would come out the same again, which a crash might not. ``progress`` gets the number of texts
-        that are done, a few times a second.
+        that are done, a few times a second and at the end.
 
         Texts for which no process could be started are missing in the result.
         """
@@ -95,6 +95,9 @@ class Pool:
                     self._kill_late()
                     if progress is not None:
                         progress(len(self._results))
+            if progress is not None:
+                # A thread may have ended before anybody looked.
+                progress(len(self._results))
         finally:
             self._stop = True
             with self._lock:
