@@ -39,7 +39,7 @@ def never_asked(run: RunView, node: Any, entry: Drawn) -> str:
     """Why nothing is drawn with what a call makes, or only what the program has fixed; empty where something may be."""
     frame = run.frame
     facts = run.whole(frame.file)
-    function = frame.func.fn if frame.func is not None else facts.functions[0]
+    function = frame.function
     parent = parents(function).get(id(node))
     if isinstance(parent, m.ExprStmt):
         return "nothing is done with what it makes"

@@ -123,3 +123,8 @@ class Frame:
         # What a generator function has yielded, and what runs at its `yield` when it is a context manager.
         self.yielded: list[v.Value] = []
         self.on_yield: Callable[[v.Value], None] | None = None
+
+    @property
+    def function(self) -> m.Function:
+        """The function that runs, or the body of the module."""
+        return self.func.fn if self.func is not None else self.file.facts.functions[0]

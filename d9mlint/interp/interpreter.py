@@ -750,7 +750,7 @@ class Interp:
             return False
         if not liveness.gives(stmt.value, node):
             return False
-        function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+        function = frame.function
         if stmt.start not in liveness.dead_stores(function) and not self._is_dead_now(function, stmt):
             return False
         return not liveness.may_be_shared(self.whole(frame.file), function, liveness.stored_names(stmt))

@@ -188,7 +188,7 @@ def running(run: RunView) -> m.Function | None:
     frame = run.frame
     if frame.is_class:
         return None
-    return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    return frame.function
 
 
 class _Uses:

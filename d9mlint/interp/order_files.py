@@ -82,7 +82,7 @@ def _given(frame: Frame, names: set[str]) -> list[m.Expr] | None:
     function, site, caller = frame.func, frame.call_site, frame.caller
     if function is None or site is None or caller is None:
         return None
-    above = caller.func.fn if caller.func is not None else caller.file.facts.functions[0]
+    above = caller.function
     call = next(
         (
             one

@@ -24,8 +24,7 @@ _known: dict[int, tuple[object, frozenset[str]]] = memo()
 def left(interp: Interp, stmt: m.For, loop: Loop) -> None:
     """A loop has ended: its variables have what its last round gave them."""
     variables = interp.frame.env.vars
-    func = interp.frame.func
-    for name in _of_last_round(stmt, func.fn if func is not None else interp.frame.file.facts.functions[0]):
+    for name in _of_last_round(stmt, interp.frame.function):
         value = variables.get(name)
         if isinstance(value, v.AnyOf) and _are_of_one_class(value.values):
             value = value.values[-1]

@@ -158,7 +158,7 @@ def running(interp: RunView) -> m.Function | None:
         frame = frame.caller
     if frame is None:
         return None
-    return frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    return frame.function
 
 
 def calls(interp: RunView) -> list[Frame]:

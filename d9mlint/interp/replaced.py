@@ -142,8 +142,7 @@ class Replaced:
             or owner.node is None
         ):
             return False
-        outer = frame.caller
-        function = outer.func.fn if outer.func is not None else outer.file.facts.functions[0]
+        function = frame.caller.function
         above = parents(function)
         stmt = above.get(id(owner.node))
         if isinstance(stmt, m.Attr):

@@ -166,8 +166,7 @@ def _seeded_since(interp: Interp, generator: str, making: Making, node: Any) -> 
         or making.file is not interp.frame.file
     ):
         return None
-    frame = interp.frame
-    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    function = interp.frame.function
     for body in (function.body, *(one.body for one in function.body if isinstance(one, m.If))):
         made = _index(body, making.node)
         used = _index(body, node)
@@ -270,8 +269,7 @@ def _stored(interp: Interp, node: m.Call) -> m.Call | None:
         name = node.func.value.id
     else:
         return None
-    frame = interp.frame
-    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    function = interp.frame.function
     found: list[m.Call] = []
     for one in nodes(function.body):
         if not isinstance(one, m.Assign) or not any(_is_name(target, name) for target in one.targets):
@@ -327,8 +325,7 @@ def _makes(interp: Interp, call: m.Call) -> bool:
 
 def _is_looked_up(interp: Interp, name: str) -> bool:
     """Whether the running function takes what it calls out of a table, or from a function that finds it."""
-    frame = interp.frame
-    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    function = interp.frame.function
     stored = [
         one.value
         for one in nodes(function.body)

@@ -67,9 +67,8 @@ def ends_by(loop: Loop) -> tuple[str, ...]:
     anew in some rounds, and compares others to know in which."""
     known = _counting.get(id(loop.stmt))
     if known is None or known[0] is not loop.stmt:
-        frame = loop.frame
-        function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
-        known = _counting[id(loop.stmt)] = (loop.stmt, tuple(sorted(_counters(function, loop.stmt))))
+        names = sorted(_counters(loop.frame.function, loop.stmt))
+        known = _counting[id(loop.stmt)] = (loop.stmt, tuple(names))
     return known[1]
 
 

@@ -29,7 +29,7 @@ def beside_losses(run: RunView, call: Any) -> bool:
     """Whether the function or class that adds an op to a graph adds its gradients too, and what the op gives is no
     part of what the gradients are of."""
     frame = run.frame
-    function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+    function = frame.function
     scope = [(frame.file, function)]
     cls = frame.func.cls if frame.func is not None else None
     if cls is not None:

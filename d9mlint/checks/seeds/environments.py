@@ -190,7 +190,7 @@ class Environments(Rule):
     def _form_only(self, call: CallEvent) -> bool:
         """Whether the program only asks for the shape of a sample."""
         frame = self.run.frame
-        function = frame.func.fn if frame.func is not None else frame.file.facts.functions[0]
+        function = frame.function
         return asked_for_form(self.run.whole(frame.file), function, call.node)
 
     def _made_at(self, owner: v.Value | None) -> frozenset[Site]:
