@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.naming import running
+from d9mlint.interp.naming import needs_form_only, running
 from d9mlint.ir import nodes as m
-from d9mlint.ir.forms import asked_for_form
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import nodes, parents, statements, variables
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def is_asked_for_form(run: RunView, node: Any, owner: v.Inst, method: v.Func) -> bool:
     """Whether the program asks an item for nothing but its form, and making that changes nothing."""
     function = running(run)
-    if function is None or not asked_for_form(run.whole(run.frame.file), function, node):
+    if function is None or not needs_form_only(run, node):
         return False
     kept = parents(function).get(id(node))
     while isinstance(kept, m.Subscript):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import changes_own_only
-from d9mlint.interp.naming import running
+from d9mlint.interp.naming import called_in_library, is_private, needs_form_only, running
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH
 from d9mlint.ir import nodes as m
-from d9mlint.ir.forms import asked_for_form, rounds_ask_for_form
+from d9mlint.ir.forms import rounds_ask_for_form
 from d9mlint.ir.liveness import declares, may_be_shared, only_asked_for
 from d9mlint.ir.traversal import called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
@@ -42,31 +42,26 @@ def is_idle(run: RunView, node: Any) -> bool:
 def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
     """The expressions whose elements a function asks for nothing but their form, by id: it goes through them in a loop,
     or takes the first."""
-    facts, found = run.whole(run.frame.file), set[int]()
+    found = set[int]()
     for one in nodes(function.body):
         if isinstance(one, m.For):
             given, numbered = one.iter, False
             while (
-                isinstance(given, m.Call) and given.args and (passes := _called(run, given)) in PASS_THROUGH
+                isinstance(given, m.Call)
+                and given.args
+                and (passes := called_in_library(run, given)) in PASS_THROUGH
             ):
                 numbered = numbered or passes == ENUMERATE
                 given = given.args[0]
-            if rounds_ask_for_form(facts, function, one, numbered):
+            kept = rounds_ask_for_form(function, one, numbered)
+            if kept is not None and is_private(run, function, kept):
                 found.add(id(given))
         elif isinstance(one, m.Call) and called_name(one) == "next" and len(one.args) == 1:
             walk = one.args[0]
             if isinstance(walk, m.Call) and called_name(walk) == "iter" and len(walk.args) == 1:
-                if asked_for_form(facts, function, one):
+                if needs_form_only(run, one):
                     found.add(id(walk.args[0]))
     return found
-
-
-def _called(run: RunView, call: m.Call) -> str:
-    """The function of a library that a call names."""
-    if not isinstance(call.func, m.Name):
-        return ""
-    found = run.value_of(call.func)
-    return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
 
 
 def _makes_items_only(run: RunView, node: m.Call) -> bool:

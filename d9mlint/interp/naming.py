@@ -13,6 +13,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import CONTAINERS
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import asked_for_form
 from d9mlint.ir.traversal import nodes, parents
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str, frozenset[tupl
     above, child = parents(func.fn), node
     while child is not stmt.value:
         child = above.get(id(child))
-        if isinstance(child, m.Call) and isinstance(child.func, m.Name):
-            found = run.value_of(child.func)
-            if isinstance(found, v.Ext) and run.kb.canonical(found.name) in CONTAINERS:
-                continue
+        if isinstance(child, m.Call) and called_in_library(run, child) in CONTAINERS:
+            continue
         if not isinstance(child, m.Seq):
             return None
     cls = func.receiver.cls
@@ -161,8 +160,7 @@ def _stands_before(function: m.Function, stmt: m.Assign, node: m.Name) -> bool:
 
 def _is_example(run: RunView, call: m.Call, argument: Any) -> bool:
     """Whether a model is traced with an argument of a call."""
-    found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
-    role = run.kb.role(run.kb.canonical(found.name), "form-only") if isinstance(found, v.Ext) else None
+    role = run.kb.role(called_in_library(run, call), "form-only")
     if role is None:
         return False
     if isinstance(argument, m.Keyword):
@@ -189,6 +187,26 @@ def running(run: RunView) -> m.Function | None:
     if frame.is_class:
         return None
     return frame.function
+
+
+def needs_form_only(run: RunView, node: Any) -> bool:
+    """Whether all that the program does with what an expression of the running function gives is to ask for its form."""
+    function = running(run)
+    if function is None:
+        return False
+    kept = asked_for_form(function, node)
+    return kept is not None and is_private(run, function, kept)
+
+
+def is_private(run: RunView, function: m.Function, names: set[str]) -> bool:
+    """Whether no other code of the file sees these variables of the function that is running."""
+    return not names or not liveness.may_be_shared(run.whole(run.frame.file), function, names)
+
+
+def called_in_library(run: RunView, call: m.Call) -> str:
+    """The canonical name of what a call calls, where that is a function or class of a library that it names."""
+    found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
+    return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
 
 
 class _Uses:

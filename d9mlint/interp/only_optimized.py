@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import values as v
-from d9mlint.interp.naming import running
+from d9mlint.interp.naming import called_in_library, running
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import only_form
@@ -52,10 +51,6 @@ def _is_given(run: RunView, above: dict[int, Any], call: m.Call) -> bool:
         return isinstance(rounds, m.Comp) and only_form(rounds.elt) and not taker.ifs
     if isinstance(taker, m.Keyword):
         taker = above.get(id(taker))
-    if not isinstance(taker, m.Call) or taker.func is call or not isinstance(taker.func, m.Name):
+    if not isinstance(taker, m.Call) or taker.func is call:
         return False
-    found = run.value_of(taker.func)
-    return (
-        isinstance(found, v.Ext)
-        and run.kb.role(run.kb.canonical(found.name), "trains-parameters") is not None
-    )
+    return run.kb.role(called_in_library(run, taker), "trains-parameters") is not None

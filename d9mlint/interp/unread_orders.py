@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.naming import running
+from d9mlint.interp.naming import called_in_library, running
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import own_names
@@ -62,7 +62,7 @@ def _holds_alone(run: RunView, one: m.Name, above: dict[int, Any]) -> bool:
     if isinstance(parent, m.Assign) and parent.value is not one:
         return len(parent.targets) == 1 and parent.targets[0] is one and _is_new(run, parent.value)
     if isinstance(parent, m.Call) and parent.func is not one:
-        return _function(run, parent) in _AT_ONCE
+        return called_in_library(run, parent) in _AT_ONCE
     if isinstance(parent, m.Subscript):
         return parent.value is one and not isinstance(parent.index, m.Slice | m.Seq)
     if isinstance(parent, m.Call):
@@ -75,15 +75,9 @@ def _is_new(run: RunView, value: m.Expr) -> bool:
     if isinstance(value, m.Seq):
         return value.kind == "l"
     if isinstance(value, m.Call):
-        name = _function(run, value)
+        name = called_in_library(run, value)
         return name in _NEW or (bool(name) and all(_is_number(run, one) for one in value.args))
     return isinstance(value, m.Comp | m.BinOp)
-
-
-def _function(run: RunView, call: m.Call) -> str:
-    """The name of the function of a library that is called."""
-    found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
-    return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
 
 
 def _is_number(run: RunView, given: m.Expr) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "requires_grad"})
@@ -13,42 +12,40 @@ FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "r
 _OF_FORM = frozenset({"len", "type", "isinstance"})
 
 
-def asked_for_form(facts: m.FileFacts, function: m.Function, node: Any) -> bool:
-    """Whether all that a function of a file does with what an expression gives, or with items of it, is to ask for its
-    form."""
+def asked_for_form(function: m.Function, node: Any) -> set[str] | None:
+    """The variables in which a function keeps what an expression gives, if all that it does with that, or with items of
+    it, is to ask for its form; None if it does more. What other functions do with the variables is not looked at."""
     above = parents(function)
     node = _whole(node, above)
     parent = above.get(id(node))
     if _asks(parent, node):
-        return True
+        return set()
     if not (isinstance(parent, m.Assign) and parent.value is node):
-        return False
+        return None
     targets = [part for one in parent.targets for part in (one.elts if isinstance(one, m.Seq) else [one])]
     if not all(isinstance(one, m.Name) and "." not in one.id for one in targets):
-        return False
+        return None
     names = {one.id for one in targets if isinstance(one, m.Name)} - {"_"}
-    if may_be_shared(facts, function, names):
-        return False
     found = 0
     for one in nodes(function.body):
         if isinstance(one, (m.ScopeDecl, m.Lambda)):
-            return False
+            return None
         if isinstance(one, m.Name) and one.id.partition(".")[0] in names and one not in targets:
             found += 1
             item = _whole(one, above)
             if not (one.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(item)), item)):
-                return False
-    return found > 0
+                return None
+    return names if found else None
 
 
-def rounds_ask_for_form(facts: m.FileFacts, function: m.Function, loop: m.For, numbered: bool) -> bool:
-    """Whether all that a function of a file does with the elements that a loop goes through is to ask them, or parts of
-    them, for their form, and it does ask. With ``numbered`` each comes with its number first."""
+def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> set[str] | None:
+    """The variables of the elements that a loop goes through and of their parts, if all that a function does with them is
+    to ask for their form, and it does ask; None if it does more. With ``numbered`` each comes with its number first."""
     above = parents(function)
     target: Any = loop.target
     if numbered:
         if not isinstance(target, m.Seq) or len(target.elts) != 2:
-            return False
+            return None
         target = target.elts[1]
     bound = target.elts if isinstance(target, m.Seq) else [target]
     names, left, asked = set[str](), [bound], 0
@@ -56,14 +53,14 @@ def rounds_ask_for_form(facts: m.FileFacts, function: m.Function, loop: m.For, n
     for targets in left:
         for one in targets:
             if not isinstance(one, m.Name) or "." in one.id:
-                return False
+                return None
             names.add(one.id)
             stored.add(id(one))
         if len(names) > _MOST_NAMES:
-            return False
+            return None
         for use in nodes(function.body):
             if isinstance(use, (m.ScopeDecl, m.Lambda)):
-                return False
+                return None
             if not isinstance(use, m.Name) or use.id.partition(".")[0] not in names or id(use) in stored:
                 continue
             item = _whole(use, above)
@@ -72,10 +69,10 @@ def rounds_ask_for_form(facts: m.FileFacts, function: m.Function, loop: m.For, n
                 continue
             given = _kept_in(item, above) if "." not in use.id else None
             if given is None:
-                return False
+                return None
             stored.add(id(use))
             left.append(given)
-    return asked > 0 and not may_be_shared(facts, function, names)
+    return names if asked else None
 
 
 _MOST_NAMES = 16

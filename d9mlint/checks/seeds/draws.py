@@ -61,7 +61,7 @@ from d9mlint.interp.memory import (
     remembered_once,
     remembered_table,
 )
-from d9mlint.interp.naming import described_only, names_only, running, traced_only
+from d9mlint.interp.naming import described_only, names_only, needs_form_only, traced_only
 from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
@@ -74,7 +74,7 @@ from d9mlint.interp.unread_orders import is_unread
 from d9mlint.interp.usage import has_been_switched
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params, holds
-from d9mlint.ir.forms import asked_for_form, only_form
+from d9mlint.ir.forms import only_form
 from d9mlint.ir.traversal import called_name, nodes, parents, statements
 from d9mlint.project.entry_points import has_main_guard
 
@@ -317,8 +317,7 @@ class Seeds(GraphVariables, Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "calls-in-inference") is not None)
     def evaluates(self, call: CallEvent) -> None:
         """A model is evaluated, which shows how it does, or predicts what the program asks for more than its form."""
-        function, facts = running(self.run), self.run.whole(self.run.frame.file)
-        if function is None or not asked_for_form(facts, function, call.node):
+        if not needs_form_only(self.run, call.node):
             self.shows_elsewhere = True
 
     def _note_own(self, places: Table[int, bool], node: Any) -> None:

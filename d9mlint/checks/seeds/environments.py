@@ -13,12 +13,12 @@ from d9mlint.interp.events import CallEvent, EndEvent, ResultEvent
 from d9mlint.interp.library.environments import INSIDE, is_own
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered
+from d9mlint.interp.naming import needs_form_only
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
-from d9mlint.ir.forms import asked_for_form
 
 
 class Handed(NamedTuple):
@@ -79,7 +79,7 @@ class Environments(Rule):
         if space:
             if name == "seed":
                 self._seed_space(call.owner)
-            elif name == "sample" and self.made and not self._form_only(call):
+            elif name == "sample" and self.made and not needs_form_only(self.run, call.node):
                 self._sample(Where(self.run, call.node, space), call.owner)
             return
         owner = call.owner
@@ -92,7 +92,7 @@ class Environments(Rule):
                 entry.kind == "sampler"
                 and OWN in entry.draws
                 and frozenset() not in self.samples
-                and not self._form_only(call)
+                and not needs_form_only(self.run, call.node)
             ):
                 seed = owner.args.kw.get(entry.seed_arg) if isinstance(owner, v.Obj) else None
                 if seed is None or v.is_none(seed) is True:
@@ -116,7 +116,7 @@ class Environments(Rule):
                 option = v.option_of(value) if value is not None else ""
                 subject = "vector" if vector else "own" if self._in_reset_without_seed() else "reset"
                 place = Where(self.run, call.node, subject, option)
-                if self._form_only(call):
+                if needs_form_only(self.run, call.node):
                     self.looked_at.append((ones, place))
                 else:
                     self._reset(place, ones)
@@ -186,12 +186,6 @@ class Environments(Rule):
     def _seeded_with(self, option: str, ones: frozenset[Site]) -> bool:
         """Whether the option that leads to a path leads to a seed of these environments, too."""
         return any(by == option and (one is None or not ones or one in ones) for by, one in self.seeded_aside)
-
-    def _form_only(self, call: CallEvent) -> bool:
-        """Whether the program only asks for the shape of a sample."""
-        frame = self.run.frame
-        function = frame.function
-        return asked_for_form(self.run.whole(frame.file), function, call.node)
 
     def _made_at(self, owner: v.Value | None) -> frozenset[Site]:
         """Where the environments are made that a value can be; nothing where it can be anything else, or one that is

@@ -19,13 +19,12 @@ from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.idle import is_idle
 from d9mlint.interp.listening import on, on_method
-from d9mlint.interp.naming import for_others, running
+from d9mlint.interp.naming import for_others, needs_form_only
 from d9mlint.interp.passed_on import PASS_THROUGH, inside
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import device
 from d9mlint.interp.usage import flatten, use
-from d9mlint.ir.forms import asked_for_form
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -221,9 +220,7 @@ class Loaders:
         if is_graph_dataset([made_by.api]) and not is_number(index):
             # It gives a part of the dataset.
             return
-        function = running(self._interp)
-        facts = self._interp.whole(self._interp.frame.file)
-        if function is None or not asked_for_form(facts, function, node):
+        if not needs_form_only(self._interp, node):
             self._use(made_by)
 
     def _around(self, loader: v.Obj) -> Sequence[Loop]:
