@@ -27,7 +27,7 @@ from d9mlint.project.entry_points import calls_its_own, is_built, is_main_test, 
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
-    from d9mlint.project.modules import ModuleFile
+    from d9mlint.project.modules import Found, ModuleFile
 
 MOST_STEPS = 8
 """How many functions that nothing reaches are followed, from each to one that names it."""
@@ -334,31 +334,34 @@ class Search:
 
     def _may_lead(self, at: int, level: int, module: str, name: str, file: int, depth: int) -> bool:
         """Whether a module that a name is imported from may have it from a file."""
-        modules = self.project.modules
-        if level:
-            found = modules.relative(self.files[at], level, module)
-            several = [found.file] if found is not None and found.file is not None else []
-        else:
-            several = modules.named(module)
-            found = modules.absolute(self.files[at], "", module)
-            if found is not None and found.file is not None:
-                several = [*several, found.file]
-            elif found is None and not several:
-                # A library.
-                return False
-        places = {self.project.index[one.path] for one in several}
-        return not places or any(self.may_mean(one, name, file, depth + 1) for one in places)
+        found, several = self._meant(at, level, module)
+        # What is neither a module of the project nor found from the file is of a library.
+        return (found is not None or level > 0 or bool(several)) and self._may_have(
+            several, name, file, depth
+        )
 
     def _may_be_of(self, at: int, imported: Imported, name: str, file: int, depth: int) -> bool:
         """Whether an attribute of what a file imports may be a function of another file: of a module, what that may have."""
         level, module, part = imported
-        whole = f"{module}.{part}".strip(".")
+        found, several = self._meant(at, level, f"{module}.{part}".strip("."))
+        if found is None and not several and (part or not level):
+            # Of a library, or no module but something in one, which may have any.
+            return bool(part)
+        return self._may_have(several, name, file, depth)
+
+    def _meant(self, at: int, level: int, module: str) -> tuple[Found | None, list[ModuleFile]]:
+        """What a file means by the name of a module that it imports, and the files of the project that may be that."""
         modules, importer = self.project.modules, self.files[at]
-        found = modules.relative(importer, level, whole) if level else modules.absolute(importer, "", whole)
-        if part and found is None and not (level == 0 and modules.named(whole)):
-            # It is no module, or one of a library.
-            return True
-        return self._may_lead(at, level, whole, name, file, depth)
+        found = modules.relative(importer, level, module) if level else modules.absolute(importer, "", module)
+        several = [] if level else modules.named(module)
+        if found is not None and found.file is not None:
+            several = [*several, found.file]
+        return found, several
+
+    def _may_have(self, several: list[ModuleFile], name: str, file: int, depth: int) -> bool:
+        """Whether a name that is imported from one of these modules may be of a file; with none, from what is not seen."""
+        places = {self.project.index[one.path] for one in several}
+        return not places or any(self.may_mean(one, name, file, depth + 1) for one in places)
 
     def _was_followed(self, file: int, index: int) -> bool:
         """Whether every call in a function that programs reach was seen."""

@@ -1102,7 +1102,7 @@ def _call_external(
     trained = roles.get("trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
-    written = interp.kb.role(api, "exports")
+    written = roles.get("exports")
     if written is not None:
         unknown_models.exported(interp, args.get(written.arg, written.pos), node)
     hashes = hash_each(interp, api, args, node)

@@ -658,11 +658,11 @@ class Checkpoints(Rule):
     def _save(self, call: CallEvent, content: v.Value, place: Where) -> None:
         sites, hidden = _owners(content)
         self.kept.update(sites)
-        self.kept_names.update(_written(call.node))
+        written = _written(call.node)
+        self.kept_names.update(written)
         self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(loop))
         self.hidden.update(hidden)
         self.whole.update(_classes(content))
-        written = _written(call.node)
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))

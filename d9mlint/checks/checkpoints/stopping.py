@@ -97,12 +97,13 @@ def _counters(function: m.Function, loop: m.For | m.While) -> set[str]:
         if isinstance(stmt, (m.For, m.While))
         for part in statements([stmt])
     }
+    begun = set[str]()
     for stmt in statements(function.body):
         if id(stmt) not in inside:
+            stored = set(_stored(stmt))
+            begun |= stored
             # What something else begins it with may be what was saved.
-            fixed = () if id(stmt) in repeated else {*_set_to_number(stmt)}
-            found -= {name for name in _stored(stmt) if name not in fixed}
-    begun = {name for stmt in statements(function.body) if id(stmt) not in inside for name in _stored(stmt)}
+            found -= stored - (set[str]() if id(stmt) in repeated else {*_set_to_number(stmt)})
     return found & begun
 
 

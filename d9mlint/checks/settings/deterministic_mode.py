@@ -199,7 +199,7 @@ class DeterministicMode(Rule):
             "DET302",
             place,
             message + unless,
-            _option_help(self.run, setting.option)
+            _with_variable(self.run, f"pass `{setting.option}`")
             if setting.option
             else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process) + self._of_hidden(),
             subject="torch",
@@ -317,14 +317,12 @@ def _mode_help(interp: RunView, cudnn: bool, process: str) -> str:
         newer = f"with torch 1.8 or later, call `{MODE}` {place}"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
     switch = "torch.set_deterministic(True)" if interp.kb_matches("torch", "<1.8") else MODE
-    call = f"call `{switch}` {place}"
-    return f"{CUBLAS_HELP} and {call}" if _needs_variable(interp) else call
+    return _with_variable(interp, f"call `{switch}` {place}")
 
 
-def _option_help(interp: RunView, option: str) -> str:
-    """How to enable the mode by an option of the program."""
-    given = f"pass `{option}`"
-    return f"{CUBLAS_HELP} and {given}" if _needs_variable(interp) else given
+def _with_variable(interp: RunView, help: str) -> str:
+    """How to enable the mode, with the variable of cuBLAS where that needs it."""
+    return f"{CUBLAS_HELP} and {help}" if _needs_variable(interp) else help
 
 
 def _needs_variable(interp: RunView) -> bool:
