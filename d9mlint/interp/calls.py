@@ -71,6 +71,7 @@ from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import (
     command_line_files,
     commands,
+    configs,
     environments,
     estimators,
     experiments,
@@ -97,7 +98,7 @@ from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import is_module
-from d9mlint.interp.methods import bind_method
+from d9mlint.interp.methods import bind_method, named_from
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import KEYED, SORT_KEY, ties
@@ -618,15 +619,7 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
         return v.UNKNOWN
     else:
         return _one_of(interp, func, annotation)
-    head, _, rest = name.partition(".")
-    env: v.Env | None = func.env
-    value: v.Value | None = None
-    while env is not None and value is None:
-        value = env.read(head)
-        env = env.parent
-    value = value or func.mod.env.read(head) or interp.typed(func.mod, head)
-    for part in rest.split(".") if rest and value is not None else ():
-        value = interp.attribute(value, part) if value is not None else None
+    value = named_from(interp, func, name)
     if isinstance(value, v.Cls):
         return blank_instance(interp, value)
     if isinstance(value, v.Ext):
@@ -1128,6 +1121,8 @@ def _call_external(
             return wrapped
     elif (role := roles.get("configuration")) is not None:
         return configuration(role, args)
+    elif roles and (config := configs.built(interp, roles, args, node)) is not None:
+        return config
     elif (found := configuration_in_file(interp, api, args, node)) is not None:
         return found
     elif (kept := functional_modules.keep_fields(interp, api, v.NONE, args, node)) is not None:
