@@ -84,6 +84,8 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 
+ALSO = "also"
+"""The remedy where another generator is seeded too, which is named."""
 ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
 IN_GRAPH = "in graph"
@@ -159,7 +161,8 @@ class First(NamedTuple):
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
     process, whether only some ranks have been seeded, the context that makes the graph the default one,
-    whether an estimator builds it, and whether a call of a model makes the layer that draws."""
+    whether an estimator builds it, whether a call of a model makes the layer that draws, and the RNG that seeds the
+    generator if the draw is in a worker, which is not known."""
 
     place: Where
     text: str
@@ -174,6 +177,7 @@ class First(NamedTuple):
     graph: Site | None = None
     estimator: bool = False
     each_call: bool = False
+    or_worker: str = ""
 
 
 _USED = _TRAINING_ONLY - {"init"}
@@ -682,6 +686,7 @@ class Seeds(GraphVariables, Rule):
             level.graph,
             level.estimator,
             _masks(event.entry) and _is_made_in_call(self.run),
+            level.or_worker,
         )
 
     def _process(self) -> str:
@@ -1324,6 +1329,7 @@ class Seeds(GraphVariables, Rule):
             graph,
             estimator,
             each_call,
+            or_worker,
         ) = found
         if own and place.site in asked:
             return False
@@ -1388,6 +1394,15 @@ class Seeds(GraphVariables, Rule):
                     f"(entry point {place.entry})"
                 )
             help = f"call `{seed}` {where_to_seed}"
+            if or_worker and not (spawned or some_ranks):
+                other = self.run.kb.generators[or_worker]
+                message = (
+                    f"`{api}` draws random numbers, here or in a worker, before {title} and {other.title} are seeded "
+                    f"(entry point {place.entry})"
+                )
+            if or_worker:
+                help = f"call `{seed}` and `{self.run.kb.generators[or_worker].seed}` {where_to_seed}"
+                remedy = remedy or (ALSO, rng, or_worker)
             if each_call and not training:
                 message += ": each call of the model makes the layer, so `eval()` does not reach it"
                 help = f"make the layer in `__init__`, or {help}"
