@@ -76,6 +76,7 @@ from d9mlint.interp.library import (
     functional_modules,
     hooks,
     inputs,
+    own_gradients,
     own_methods,
     processes,
     records,
@@ -1714,7 +1715,9 @@ def _call_member(
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
     if method.on_class is not None and isinstance(owner, v.Cls):
-        own_methods.run_on_class(interp, owner, method.on_class, args, node)
+        given = own_gradients.apply(interp, owner, method.on_class, args, node)
+        if given is not None:
+            return given
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:
