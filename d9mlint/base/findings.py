@@ -98,6 +98,10 @@ class Step(msgspec.Struct, frozen=True, order=True):
     message: str
 
 
+OF_OPS = "of its ops only"
+"""Begins what a message says of the ops of a program, where it stands on few of them."""
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One finding, as a check makes it.
 
