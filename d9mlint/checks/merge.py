@@ -6,16 +6,34 @@ from collections.abc import Container, Iterable
 
 import msgspec
 
-from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED, OP_DETERMINISM
-from d9mlint.base.findings import OF_OPS, RAISES, SWITCHED, WARNED, WARNS, Confidence, Finding, Severity, Step
+from d9mlint.base.entry_report import (
+    DETERMINISTIC_MODE,
+    EVALUATED,
+    LESS_IF_EVALUATED,
+    OP_DETERMINISM,
+    WORKSPACE,
+)
+from d9mlint.base.findings import (
+    OF_OPS,
+    RAISES,
+    SWITCHED,
+    VARIABLE,
+    WARNED,
+    WARNS,
+    Confidence,
+    Finding,
+    Severity,
+    Step,
+)
 from d9mlint.base.terminal import listed, shortened
+from d9mlint.checks.base import MODE
 
 MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
-_SWITCH = "DET306"
-"""The rule that asks each program for op determinism."""
 MAX_OPS = 6
 """Ops that a help names."""
+_SWITCHES = {SWITCHED: OP_DETERMINISM, MODE: DETERMINISTIC_MODE, VARIABLE: WORKSPACE}
+"""Words for remedies, with what programs show that have done so."""
 
 
 def merge(
@@ -31,10 +49,10 @@ def merge(
     leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     reports = [list(findings) for findings in found]
-    asked = OP_DETERMINISM in shown or any(one.code == _SWITCH for findings in reports for one in findings)
+    asked = _asked(reports, shown)
     for findings in reports:
         for one in findings:
-            if asked and SWITCHED in one.remedy and one.entry_point is None and one.scope:
+            if one.entry_point is None and one.scope and not asked.isdisjoint(one.remedy):
                 # A function: all programs that may call it have the switch, or are asked for it.
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             if one.unless and one.unless in shown:
@@ -48,6 +66,19 @@ def merge(
         best = _best(group, training, trials)
         alike.setdefault((best.code, best.path, best.start, best.end, best.message), []).extend(group)
     return sorted((_joined(group, training, trials) for group in alike.values()), key=lambda f: f.sort_key)
+
+
+def _asked(reports: list[list[Finding]], shown: Container[str]) -> set[str]:
+    """The words for remedies that are switches of whole programs which a program of the project has on, or that
+    something asks it for."""
+    asked = {word for word, switch in _SWITCHES.items() if switch in shown}
+    for findings in reports:
+        for one in findings:
+            if one.code == "DET306":
+                asked.add(SWITCHED)
+            elif one.entry_point and VARIABLE in one.remedy and one.severity is not Severity.ADVICE:
+                asked.add(VARIABLE)
+    return asked
 
 
 def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from d9mlint.base.entry_report import EntryReport, packed
+from d9mlint.base.entry_report import (
+    DETERMINISTIC_MODE,
+    OP_DETERMINISM,
+    WORKSPACE,
+    EntryReport,
+    packed,
+)
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, Activity, states, trained_on
@@ -34,7 +40,7 @@ from d9mlint.interp.overwritten import Overwritten
 from d9mlint.interp.releases import ReleaseNames
 from d9mlint.interp.replaced import Replaced
 from d9mlint.interp.storage import Storage
-from d9mlint.interp.switches import Switches
+from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, Switches
 from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import keep_oldest
@@ -406,9 +412,19 @@ class Analyzer:
             device=trained_on(interp) if entry is not None else "",
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
-            switched_on=trains and interp.switches.tf_wanted,
+            switched_on=_switched_on(interp) if trains else [],
             without_gradient=packed(self._parameters(interp)),
         )
+
+
+def _switched_on(interp: Interp) -> list[str]:
+    """The switches of determinism that a program has on at its end."""
+    switches = (
+        (OP_DETERMINISM, interp.switches.tf_wanted),
+        (DETERMINISTIC_MODE, interp.switches.torch_on or interp.mode(DETERMINISTIC).value is True),
+        (WORKSPACE, interp.state.env.get(CUBLAS) is not None),
+    )
+    return [name for name, is_on in switches if is_on]
 
 
 def _inferred(interp: Interp) -> Releases:

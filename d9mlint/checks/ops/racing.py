@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
-from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
+from d9mlint.base.findings import SWITCHED, VARIABLE, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
@@ -65,7 +65,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.switches import WARN_ONLY
+from d9mlint.interp.switches import CUBLAS, WARN_ONLY
 from d9mlint.interp.tensors import (
     PART,
     TENSOR,
@@ -102,12 +102,11 @@ RUNS = ("forward", "call")
 """The methods that run a module or layer."""
 MODE_MISSING = ("DET306", "tensorflow")
 """The finding that no op determinism is on: its remedy is that of ops which have a deterministic implementation."""
-RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 TRUE = ["1", "true", "True"]
 """The values with which TensorFlow takes a variable for set."""
 _RNN_SETTINGS = (
-    (RNN_VARIABLE, (":16:8", ":4096:2", ":4096:8"), ">=1.3"),
+    (CUBLAS, (":16:8", ":4096:2", ":4096:8"), ">=1.3"),
     ("CUDA_LAUNCH_BLOCKING", ("1",), ">=1.3,<1.5"),
 )
 """The variables with the values that settle recurrent kernels, and in which releases: until 1.4, torch was built for CUDA
@@ -1273,7 +1272,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
             if setting is not None and (setting.value is None or setting.value in values):
                 _silent(rule.run, entry, found.place, f"{name} is set")
                 return
-        message = f"`{found.text}` on CUDA{when} without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
+        message = f"`{found.text}` on CUDA{when} without {CUBLAS}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
         if code == "DET401":
             code = "DET402"
@@ -1316,6 +1315,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     switched = alternative and help.startswith(f"Call torch.{MODE_CALL}")
     by_mode = code == "DET403" and alternative and not past.switch
     remedy: tuple[str, ...] = (SWITCHED,) if by_mode else ()
+    if code == "DET405":
+        remedy = (VARIABLE,)
     if switched:
         remedy = (MODE,) if rule.run.kb_matches("torch", "<1.11") else (MODE, WARNS)
     rule.report(
