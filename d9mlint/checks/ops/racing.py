@@ -1284,7 +1284,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         return
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.
-        if raises and entry.library == "torch" and found.sure is not Confidence.LOW:
+        if raises and entry.library not in TF_LIBRARIES and found.sure is not Confidence.LOW:
             rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on))
         _silent(rule.run, found.entry, found.place, "it is deterministic unless deterministic mode is on")
         return
