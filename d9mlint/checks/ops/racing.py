@@ -105,9 +105,11 @@ MODE_MISSING = ("DET306", "tensorflow")
 MODE_CALL = "use_deterministic_algorithms"
 TRUE = ["1", "true", "True"]
 """The values with which TensorFlow takes a variable for set."""
+BLOCKING = "CUDA_LAUNCH_BLOCKING"
+_OF_CUDA_10_1 = ">=1.3,<1.5"
 _RNN_SETTINGS = (
     (CUBLAS, (":16:8", ":4096:2", ":4096:8"), ">=1.3"),
-    ("CUDA_LAUNCH_BLOCKING", ("1",), ">=1.3,<1.5"),
+    (BLOCKING, ("1",), _OF_CUDA_10_1),
 )
 """The variables with the values that settle recurrent kernels, and in which releases: until 1.4, torch was built for CUDA
 10.1."""
@@ -324,8 +326,8 @@ class Ops(XlaDevices, Rule):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
                 self.called[key] = any_holds(args, entry.unless_called) is not True
-            if entry.remedy_off:
-                text = _remedy_off(self.run, entry)
+            if entry.remedy_off or entry.remedy_on:
+                text = _remedy_by_modes(self.run, entry)
                 self.instead[key] = text if self.instead.get(key) in (None, text) else ""
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
@@ -707,7 +709,7 @@ def _candidate(
         any_holds(call.args, entry.untrained) is True,
         ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
-        _remedy_off(rule.run, entry),
+        _remedy_by_modes(rule.run, entry),
         _unless(_given(rule.run, call, entry), entry, returned),
     )
     rule.candidates.add(found)
@@ -745,11 +747,15 @@ def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
     return ",".join(sorted(names)) if all(names) else ""
 
 
-def _remedy_off(run: RunView, entry: OpEntry) -> str:
-    """What to do where a mode is switched off that the remedy of an op needs; empty where none is."""
+def _remedy_by_modes(run: RunView, entry: OpEntry) -> str:
+    """What to do where a mode is switched off that the remedy of an op needs, or is on that it asks for; empty where none
+    is."""
     modes = run.state.modes
-    off = (text for name, text in entry.remedy_off.items() if name in modes and modes[name].value is False)
-    return next(off, "")
+    for given, wanted in ((entry.remedy_off, False), (entry.remedy_on, True)):
+        for name, text in given.items():
+            if name in modes and modes[name].value is wanted:
+                return text
+    return ""
 
 
 def _is_beside_training(run: RunView) -> bool:
@@ -1265,6 +1271,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         if entry.devices == ["cpu"]
         else ""
     )
+    blocks = False
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
         for name, values, release in _RNN_SETTINGS:
@@ -1272,7 +1279,9 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
             if setting is not None and (setting.value is None or setting.value in values):
                 _silent(rule.run, entry, found.place, f"{name} is set")
                 return
-        message = f"`{found.text}` on CUDA{when} without {CUBLAS}: cuDNN's recurrent kernels may differ between runs"
+        blocks = rule.run.kb_matches("torch", _OF_CUDA_10_1)
+        variable = BLOCKING if blocks else CUBLAS
+        message = f"`{found.text}` on CUDA{when} without {variable}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
         if code == "DET401":
             code = "DET402"
@@ -1316,7 +1325,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     by_mode = code == "DET403" and alternative and not past.switch
     remedy: tuple[str, ...] = (SWITCHED,) if by_mode else ()
     if code == "DET405":
-        remedy = (VARIABLE,)
+        remedy = () if blocks else (VARIABLE,)
+        help = f"Set {BLOCKING}=1 before torch is imported." if blocks else help
     if switched:
         remedy = (MODE,) if rule.run.kb_matches("torch", "<1.11") else (MODE, WARNS)
     rule.report(
