@@ -152,6 +152,7 @@ CTC = (
         ("with torch.backends.cudnn.flags(deterministic=True)", "pass", False),
         ("with torch.backends.cudnn.flags(enabled=True)", "pass", True),
         ("if True", "torch.backends.cudnn.enabled = False", False),
+        ("if True", "torch.backends.cudnn.deterministic = True", False),
         ("if True", "pass", True),
     ],
 )
@@ -162,6 +163,7 @@ def test_the_conditions_of_cudnn_are_no_remedy_where_it_is_off(
     text = CTC.format(loss=loss, made=made, context=context, first=first)
     (found,) = findings(tmp_path, text, "DET404")
     assert ("cudnn.deterministic" in found.help) is cudnn and "on the CPU" in found.help
+    assert ("what cuDNN takes" in found.help) is (cudnn or ".cudnn.deterministic" in first)
 
 
 def test_a_program_of_tensorflow_1_is_given_no_call_of_tensorflow_2(tmp_path: Path) -> None:

@@ -694,7 +694,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
-    of these modes is switched off.
+    of these modes is switched off, ``remedy_on`` where one is on that the remedy asks for.
     """
 
     id: str
@@ -721,6 +721,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     operations: list[str] = []
     remedy: str = ""
     remedy_off: dict[str, str] = {}
+    remedy_on: dict[str, str] = {}
     note: str = ""
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"

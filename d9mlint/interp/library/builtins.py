@@ -44,6 +44,7 @@ from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.hooks import HOOK_METHODS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
+from d9mlint.interp.library.own_gradients import SAVING_METHODS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
 from d9mlint.interp.library.python_files import PYTHON_FILE_METHODS, PYTHON_FILE_MODELS
 from d9mlint.interp.library.queues import QUEUE_METHODS
@@ -1323,6 +1324,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **COMMAND_METHODS,
     **PROCESS_METHODS,
     **HOOK_METHODS,
+    **SAVING_METHODS,
     **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
     "*.model_dump": _dumped,
