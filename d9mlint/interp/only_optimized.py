@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp.naming import called_in_library, running
+from d9mlint.interp import values as v
+from d9mlint.interp.naming import running
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import only_form
@@ -53,4 +54,15 @@ def _is_given(run: RunView, above: dict[int, Any], call: m.Call) -> bool:
         taker = above.get(id(taker))
     if not isinstance(taker, m.Call) or taker.func is call:
         return False
-    return run.kb.role(called_in_library(run, taker), "trains-parameters") is not None
+    return _is_optimizer(run, run.value_of(taker.func))
+
+
+def _is_optimizer(run: RunView, called: v.Value) -> bool:
+    """Whether what is called makes an optimizer, also one of several, or with some arguments given before."""
+    if isinstance(called, v.Partial):
+        return _is_optimizer(run, called.func)
+    if isinstance(called, v.AnyOf):
+        return all(_is_optimizer(run, one) for one in called.values)
+    if not isinstance(called, v.Ext):
+        return False
+    return run.kb.role(run.kb.canonical(called.name), "trains-parameters") is not None
