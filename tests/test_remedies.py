@@ -641,6 +641,22 @@ def test_the_mode_only_warns_where_an_op_raises_that_is_deterministic_without_it
     assert ("warn_only=True" in fixed) is ("warn_only=True" in said)
 
 
+def test_the_option_is_named_with_which_an_op_runs_that_only_raises(tmp_path: Path) -> None:
+    (tmp_path / "d9mlint.toml").write_text('torch-version = "2.12"\n')
+    text = (
+        "import argparse\n\nimport torch\nfrom torch import nn\n\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--pool', default='mean')\nargs = parser.parse_args()\ntorch.manual_seed(0)\n"
+        "model = nn.Conv3d(1, 4, 3)\nif args.pool == 'max':\n    model = nn.Sequential(model, nn.MaxPool3d(2))\n"
+        "model.cuda()(torch.ones(1, 1, 6, 6, 6).cuda()).sum().backward()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    only = "`nn.MaxPool3d`, run only if `--pool` has another value than its default, raises RuntimeError without it"
+    assert only in found.help
+    text = text.replace("model.cuda()", "nn.MaxPool3d(1)(model.cuda()").replace(".sum()", ").sum()")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "`nn.MaxPool3d` raises RuntimeError without it" in found.help
+
+
 def test_an_op_that_is_to_be_fixed_is_not_to_be_replaced_as_well(tmp_path: Path) -> None:
     text = (
         "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
