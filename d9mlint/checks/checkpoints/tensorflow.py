@@ -205,7 +205,7 @@ class TensorFlowCheckpoints(Rule):
     def _held(self, checkpoint: v.Obj) -> frozenset[Site]:
         """Where what a checkpoint holds is made, if all of it is known and no optimizer is among it."""
         kb, args = self.run.kb, checkpoint.args
-        held = [*args.kw.values(), *checkpoint.attrs.values()]
+        held = _all_of(checkpoint)
         inner = [one for inst in held if isinstance(inst, v.Inst) for one in inst.attrs.values()]
         if (
             args.star
@@ -221,7 +221,7 @@ class TensorFlowCheckpoints(Rule):
 
     def _holds_number(self, checkpoint: v.Obj) -> bool:
         """Whether a variable is among what a checkpoint holds, or in an object that it holds."""
-        held = [*checkpoint.args.kw.values(), *checkpoint.attrs.values()]
+        held = _all_of(checkpoint)
         held += [one for inst in held if isinstance(inst, v.Inst) for one in inst.attrs.values()]
         return any(isinstance(one, v.Obj) and one.api.endswith(".Variable") for one in held)
 
@@ -245,7 +245,7 @@ class TensorFlowCheckpoints(Rule):
     def _lacks_iterator(self, checkpoint: v.Obj) -> bool:
         """Whether a checkpoint has an optimizer in it, and nothing that is an iterator, or may be one."""
         kb, args = self.run.kb, checkpoint.args
-        held = [*args.kw.values(), *checkpoint.attrs.values()]
+        held = _all_of(checkpoint)
         if (
             args.star
             or args.dstar
@@ -257,6 +257,12 @@ class TensorFlowCheckpoints(Rule):
         if any(kb.role(name, "iterates") is not None for one in made for name in (one.api, one.type)):
             return False
         return any(kb.role(one.api, "optimizes") is not None for one in made)
+
+
+def _all_of(checkpoint: v.Obj) -> list[v.Value]:
+    """What a checkpoint is given by name, each that it may be."""
+    held = (*checkpoint.args.kw.values(), *checkpoint.attrs.values())
+    return [one for value in held for one in v.alternatives(value)]
 
 
 def counts_from_zero(loop: Loop) -> bool:
