@@ -152,6 +152,7 @@ CTC = (
         ("with torch.backends.cudnn.flags(deterministic=True)", "pass", False),
         ("with torch.backends.cudnn.flags(enabled=True)", "pass", True),
         ("if True", "torch.backends.cudnn.enabled = False", False),
+        ("if True", "torch.backends.cudnn.deterministic = True", False),
         ("if True", "pass", True),
     ],
 )
@@ -162,6 +163,7 @@ def test_the_conditions_of_cudnn_are_no_remedy_where_it_is_off(
     text = CTC.format(loss=loss, made=made, context=context, first=first)
     (found,) = findings(tmp_path, text, "DET404")
     assert ("cudnn.deterministic" in found.help) is cudnn and "on the CPU" in found.help
+    assert ("what cuDNN takes" in found.help) is (cudnn or ".cudnn.deterministic" in first)
 
 
 def test_a_program_of_tensorflow_1_is_given_no_call_of_tensorflow_2(tmp_path: Path) -> None:
@@ -637,6 +639,22 @@ def test_the_mode_only_warns_where_an_op_raises_that_is_deterministic_without_it
     assert said in found.help
     fixed = found.fix.edits[0].content if found.fix is not None else ""
     assert ("warn_only=True" in fixed) is ("warn_only=True" in said)
+
+
+def test_the_option_is_named_with_which_an_op_runs_that_only_raises(tmp_path: Path) -> None:
+    (tmp_path / "d9mlint.toml").write_text('torch-version = "2.12"\n')
+    text = (
+        "import argparse\n\nimport torch\nfrom torch import nn\n\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--pool', default='mean')\nargs = parser.parse_args()\ntorch.manual_seed(0)\n"
+        "model = nn.Conv3d(1, 4, 3)\nif args.pool == 'max':\n    model = nn.Sequential(model, nn.MaxPool3d(2))\n"
+        "model.cuda()(torch.ones(1, 1, 6, 6, 6).cuda()).sum().backward()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    only = "`nn.MaxPool3d`, run only if `--pool` has another value than its default, raises RuntimeError without it"
+    assert only in found.help
+    text = text.replace("model.cuda()", "nn.MaxPool3d(1)(model.cuda()").replace(".sum()", ").sum()")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "`nn.MaxPool3d` raises RuntimeError without it" in found.help
 
 
 def test_an_op_that_is_to_be_fixed_is_not_to_be_replaced_as_well(tmp_path: Path) -> None:

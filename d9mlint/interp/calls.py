@@ -78,6 +78,7 @@ from d9mlint.interp.library import (
     functional_modules,
     hooks,
     inputs,
+    own_gradients,
     own_methods,
     processes,
     records,
@@ -1721,7 +1722,9 @@ def _call_member(
             for inst in waiting(interp, owner, name, trainer.entry):
                 run_methods(interp, inst, node, trainer.entry, name)
     if method.on_class is not None and isinstance(owner, v.Cls):
-        own_methods.run_on_class(interp, owner, method.on_class, args, node)
+        given = own_gradients.apply(interp, owner, method.on_class, args, node)
+        if given is not None:
+            return given
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:

@@ -695,7 +695,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
-    of these modes is switched off.
+    of these modes is switched off, ``remedy_on`` where one is on that the remedy asks for.
     """
 
     id: str
@@ -722,6 +722,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     operations: list[str] = []
     remedy: str = ""
     remedy_off: dict[str, str] = {}
+    remedy_on: dict[str, str] = {}
     note: str = ""
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"
@@ -812,8 +813,9 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     texts, ``same`` for that of the receiver's elements, ``argument`` for that of the first argument itself or, for what
     is hashed by address, ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives
     something that the program may still sort, by an entry with ``sorts``; it is a ``table`` or, where it is ``reducible``,
-    an array. What ``commutes`` gives, when it is applied to its own result and one value after the other, the same
-    whatever their order. Where all of ``appends`` hold, what is written is added to the file that the first argument
+    an array. One that is ``lazy`` takes elements when it is iterated, not before: these attributes of what it gives do not
+    depend on their order. What ``commutes`` gives, when it is applied to its own result and one value after the other, the
+    same whatever their order. Where all of ``appends`` hold, what is written is added to the file that the first argument
     names. ``tested`` are arguments,
     with their positions, of which it only matters which elements they have: data that the program tests for its
     elements is not taken to be kept for its order. ``looked_up`` are arguments whose elements are looked up by a key,
@@ -846,6 +848,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     elements: Element = ""
     dtype: str = ""
     dtype_pos: int | None = None
+    lazy: list[str] = []
     until_sorted: bool = False
     sorts: bool = False
     commutes: bool = False

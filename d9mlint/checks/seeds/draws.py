@@ -180,7 +180,16 @@ class First(NamedTuple):
     or_worker: str = ""
 
 
+class Drawn(NamedTuple):
+    """A draw, and when it was."""
+
+    first: First
+    time: Tick
+
+
 _USED = _TRAINING_ONLY - {"init"}
+_OUTERMOST = 5
+"""Frames by which ways to a draw differ."""
 _OF_LAYERS = frozenset({"weak", "head", "use"})
 """Kinds of draws that layers make."""
 _REPLACEABLE = frozenset({"weak", "head"})
@@ -254,6 +263,8 @@ class Seeds(GraphVariables, Rule):
     """The same where an option is given, with the option."""
     load_order = remembered(int)
     """When weights were loaded for the last time."""
+    weights_of = remembered_table(tuple[str, tuple[int, ...]], Drawn)
+    """The first draw of initial weights from each generator by each way to it, as far as its outermost calls tell."""
     restored = noted(list[v.Value])
     """What was asked to load a state."""
     loads_more = remembered(bool)
@@ -268,6 +279,13 @@ class Seeds(GraphVariables, Rule):
     """Where generators took a seed from another one, and whether numbers were drawn with it."""
     seeded_again = remembered(set[Site])
     """Those of these places whose seed was replaced by one of the program's."""
+    only_optimized = remembered(set[Site])
+    """Where models are made that nothing but an optimizer is given."""
+    made_to_use = remembered_table(tuple[str, int], bool)
+    """The classes, by file and place, of which other models are made, also as parts of them."""
+    unused_in = remembered_table(Site, tuple[Class, ...])
+    """Where weights are drawn in the constructors of models that nothing but an optimizer is given, of which classes; of
+    none where they are drawn elsewhere too."""
     optimized = noted(list[v.Value])
     """Modules whose parameters were asked for."""
     fitted = noted(list[v.Value])
@@ -542,8 +560,29 @@ class Seeds(GraphVariables, Rule):
         bases = map(self.run.kb.canonical, event.instance.cls.external_bases())
         if any(self.run.kb.role(one, "restores") is not None for one in bases):
             self.has_body = False
-        if is_model(self.run, event.instance) and "torch" not in self.late:
+        if not is_model(self.run, event.instance):
+            return
+        if is_only_optimized(self.run, event.instance.node):
+            self.only_optimized.add(self.run.here(event.instance.node))
+        elif not self._in_only_optimized():
+            self.made_to_use[class_of(event.instance)] = True
+        if "torch" not in self.late:
             self.models[class_of(event.instance), kept_in(self.run, event.instance.node)] = True
+
+    def _in_only_optimized(self) -> bool:
+        """Whether this is in the constructor of a model that nothing but an optimizer is given."""
+        made = self.only_optimized
+        return bool(made) and any(frame.call_site in made for frame in self.run.stack())
+
+    def _note_unused(self, node: Any) -> None:
+        """Weights are drawn, which count only where a model is made otherwise of whose constructor this is a part: what
+        a constructor does is followed once for models that are made alike."""
+        site, parts = self.run.here(node), tuple[Class, ...]()
+        if self._in_only_optimized():
+            receivers = [frame.func.receiver for frame in self.run.stack() if frame.func is not None]
+            parts = tuple(class_of(one) for one in receivers if isinstance(one, v.Inst))
+        if self.unused_in.get(site) != ():
+            self.unused_in[site] = parts
 
     def _is_dropped(self, node: Any) -> bool:
         """Whether what a call in a function gives is dropped, where the function goes on with what the call was given: its
@@ -574,8 +613,10 @@ class Seeds(GraphVariables, Rule):
             return
         if entry.in_place and entry.kind in _GIVING and is_unread(self.run, node):
             return
-        if entry.kind == "init" and is_only_optimized(self.run, node):
-            return
+        if entry.kind == "init":
+            if is_only_optimized(self.run, node):
+                return
+            self._note_unused(node)
         if entry.described_by and described_only(self.run, node, entry.described_by):
             return
         if entry.kind == "split":
@@ -638,6 +679,10 @@ class Seeds(GraphVariables, Rule):
             if generator is not None and generator.seeded_from == rng:
                 at = (one, self.run.here(node))
                 self.borrowed[at] = bool(self.borrowed.get(at)) or entry.at == "use"
+        if kind == "weak" and entry.kind == "init":
+            self.weights_of.setdefault(
+                (rng, self._way()), lambda: Drawn(self._here(event), Tick(self.run.now))
+            )
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         self.processes.setdefault((rng, kind, self._process()), lambda: True)
         site = self.run.here(node)
@@ -687,6 +732,12 @@ class Seeds(GraphVariables, Rule):
             level.estimator,
             _masks(event.entry) and _is_made_in_call(self.run),
             level.or_worker,
+        )
+
+    def _way(self) -> tuple[int, ...]:
+        """Where the outermost calls stand on the way to here."""
+        return tuple(
+            one.call_site.start for one in self.run.stack()[:_OUTERMOST] if one.call_site is not None
         )
 
     def _process(self) -> str:
@@ -1154,7 +1205,7 @@ class Seeds(GraphVariables, Rule):
     def _weights(self, rng: str) -> tuple[First | None, First | None]:
         """The first draw that training makes matter, and the first of layers that a checkpoint may lack; without those
         over whose outcome weights are loaded."""
-        weak, head = self.first.get((rng, "weak")), self.first.get((rng, "head"))
+        weak, head = self._with_training(rng), self.first.get((rng, "head"))
         replaced = self._replaced(rng) if weak is not None or head is not None else None
         if not replaced:
             return weak, head
@@ -1167,6 +1218,22 @@ class Seeds(GraphVariables, Rule):
             left = [one.first for (_, site), one in initial.items() if one.head and site not in replaced]
             head = min(left, key=lambda one: one.place.order, default=None)
         return weak, head
+
+    def _with_training(self, rng: str) -> First | None:
+        """The first draw that training makes matter. Where other weights are loaded on the path of the first one, on which
+        the program does not train, it is that on a path on which it does."""
+        weak, loads = self.first.get((rng, "weak")), where(self.run, LOADS)
+        if weak is None or loads is None or loads.aside or not trains(self.run):
+            return weak
+        drawn = [self.weights_of[key] for key in self.weights_of.known() if key[0] == rng]
+        if all(one.first.place.order != weak.place.order for one in drawn):
+            # No weight.
+            return weak
+        here = [one.first for one in drawn if self.run.trains_with(one.time)]
+        behind_options = (self.first.get((rng, "weak aside")), self.first.get((rng, "use aside")))
+        if not here and all(one is None for one in behind_options):
+            return weak
+        return min(here, key=lambda one: one.place.order, default=None)
 
     def _replaced(self, rng: str) -> frozenset[Site]:
         """The places of initial weights over which others had been loaded before they were used."""
@@ -1223,7 +1290,12 @@ class Seeds(GraphVariables, Rule):
 
     def _lost(self) -> frozenset[Site]:
         """The places of draws whose outcome does not matter, and of layers that nothing calls."""
-        return self.run.overwritten_draws | self.seeded_again | (self.idle or frozenset())
+        unused = frozenset[Site]()
+        if self.only_optimized:
+            used = frozenset(self.made_to_use.known())
+            parts = {site: self.unused_in[site] for site in self.unused_in.known()}
+            unused = frozenset(site for site, one in parts.items() if one and used.isdisjoint(one))
+        return self.run.overwritten_draws | self.seeded_again | (self.idle or frozenset()) | unused
 
     def _first(self, rng: str, kind: Kind, lost: Set[Site] | None = None) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read: at none of the places ``lost``."""

@@ -44,6 +44,7 @@ from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.hooks import HOOK_METHODS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
+from d9mlint.interp.library.own_gradients import SAVING_METHODS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
 from d9mlint.interp.library.python_files import PYTHON_FILE_METHODS, PYTHON_FILE_MODELS
 from d9mlint.interp.library.queues import QUEUE_METHODS
@@ -381,28 +382,6 @@ def _plainly(value: v.Mapping) -> v.Mapping:
     return v.Mapping(items, value.open)
 
 
-_MAX_NAMED = 40
-"""Of more definitions than these, one that is picked by its name stays unknown."""
-
-
-def _defines(owner: v.Mod, mod: v.Mod) -> bool:
-    """Whether a module is this one, or one of the package that this one is."""
-    if mod is owner or owner.file is None or not owner.file.is_package:
-        return mod is owner
-    return mod.file is not None and mod.file.path.startswith(owner.file.directory + "/")
-
-
-def _may_be_named(value: v.Value, found: list[v.Cls | v.Func]) -> bool:
-    """Whether a name given from outside may stand for this, which a module has beside its classes and functions: something
-    unknown, or a class that it imports from a library and derives none from."""
-    if not isinstance(value, v.Ext):
-        return value is v.UNKNOWN
-    if not value.name.rpartition(".")[2][:1].isupper():
-        # A library's module, or a function.
-        return False
-    return not any(isinstance(one, v.Cls) and value.name in one.external_bases() for one in found)
-
-
 def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if len(args.pos) < 2:
         return v.UNKNOWN
@@ -416,22 +395,9 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         if len(args.pos) > 2 and isinstance(value, v.Member):
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
         return value
-    if isinstance(owner, v.Mod):
-        # Objects built by name: anything callable that the module, or the package, defines may be meant, or imports
-        # where it defines nothing. How it is called tells more.
-        named = owner.env.all().items()
-        held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
-        found = [x for x in held if _defines(owner, x.mod)] or held
-        if not 0 < len(found) <= _MAX_NAMED:
-            return v.UNKNOWN
-        # A function may do anything, and whether it is the one that runs is not known.
-        only = all(isinstance(one, v.Cls) for one in found) and not any(
-            _may_be_named(one, found) for key, one in named if not key.startswith("__")
-        )
-        return v.candidates(found) if only else v.AnyOf((*found, v.UNKNOWN))
-    if isinstance(owner, v.Ext):
+    if isinstance(owner, (v.Ext, v.Mod)):
         # Where there is no such name, the default is given, as None is, or an error is raised.
-        return member_by_name(interp, owner, v.UNKNOWN)
+        return member_by_name(interp, owner, name)
     return _part_by_name(owner, name) if isinstance(owner, v.Inst) else v.UNKNOWN
 
 
@@ -1323,6 +1289,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **COMMAND_METHODS,
     **PROCESS_METHODS,
     **HOOK_METHODS,
+    **SAVING_METHODS,
     **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
     "*.model_dump": _dumped,
