@@ -18,7 +18,14 @@ from d9mlint.interp.data import PART_OF, changed
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
-from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectAttributeEvent, ObjectCallEvent
+from d9mlint.interp.events import (
+    CallEvent,
+    ContextEvent,
+    EndEvent,
+    EnvironmentEvent,
+    ObjectAttributeEvent,
+    ObjectCallEvent,
+)
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.library import own_gradients
 from d9mlint.interp.library.weights import LOADING_METHODS, are_initial, is_meant
@@ -32,9 +39,11 @@ from d9mlint.interp.listening import (
     on_object_attribute,
 )
 from d9mlint.interp.memory import Memory, Tick, noted, remembered
+from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
 from d9mlint.interp.usage import flatten, handed_over
+from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -532,12 +541,14 @@ class Activity:
     def cuda_method(self, call: CallEvent) -> None:
         """Something is moved to a GPU."""
         note(self._interp, CUDA, call.node, "cuda")
+        self._may_move(call, None)
 
     @on_method("to")
     def to(self, call: CallEvent) -> None:
         """Something is moved."""
         given = call.args.get("device", 0)
         _note_devices(self._interp, given, call.node)
+        self._may_move(call, given)
         if (
             given is not None
             and has_model(self._interp, [call.owner])
@@ -545,6 +556,21 @@ class Activity:
         ):
             # A configuration that is not there, or a variable, says where: that may be a GPU.
             note(self._interp, "cuda-device", call.node, "to")
+
+    @on_method("to_empty", "ipu", "type")
+    def moved_otherwise(self, call: CallEvent) -> None:
+        """A module is moved by another method."""
+        self._may_move(call, call.args.get("device"))
+
+    def _may_move(self, call: CallEvent, device: v.Value | None) -> None:
+        if MODELS_MOVED not in self._interp.state.modes and may_be_moved(self._interp, call.owner, device):
+            _moved_models(self._interp, call.node)
+
+    @on(ContextEvent)
+    def context(self, event: ContextEvent) -> None:
+        """Modules that are made within a device are made there."""
+        if isinstance(event.context, v.Obj) and event.context.api == DEVICE:
+            _moved_models(self._interp, event.stmt)
 
     @on_method("scope")
     def strategy(self, call: CallEvent) -> None:
@@ -578,10 +604,17 @@ class Activity:
             if role is not None:
                 note(self._interp, ASKS_GPU_FOR + role.library, event.node, owner.name)
 
+    @on_object_attribute("data")
+    def replaces_weights(self, event: ObjectAttributeEvent) -> None:
+        """Weights of a module may be replaced by others."""
+        if MODELS_MOVED not in self._interp.state.modes and may_be_replaced(self._interp, event):
+            _moved_models(self._interp, event.node)
+
     @on_method("xpu")
     def xpu_method(self, call: CallEvent) -> None:
         """Something is moved to an XPU."""
         note(self._interp, "xpu", call.node, "xpu")
+        self._may_move(call, None)
 
     @on_method(*LOADING_METHODS)
     def loads(self, call: CallEvent) -> None:
@@ -651,6 +684,8 @@ class Activity:
         args = call.args
         if args.pos or args.kw:
             _any_call(self._interp, call)
+        elif isinstance(call.owner, (v.Inst, v.Super)):
+            _hands_on(self._interp, call)
 
     @on_call_if(
         lambda activity, api: (
@@ -874,6 +909,19 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
         _note_devices(interp, given["device"], call.node)
     if "device_ids" in given and v.is_none(given["device_ids"]) is not True:
         note(interp, CUDA, call.node, api)
+    _hands_on(interp, call)
+
+
+def _hands_on(interp: Interp, call: CallEvent) -> None:
+    """A function may move the weights of modules."""
+    if MODELS_MOVED not in interp.state.modes and may_be_moved_by(interp, call):
+        _moved_models(interp, call.node)
+
+
+def _moved_models(interp: Interp, node: Any) -> None:
+    """Modules may have been moved, whatever becomes of the path on which that is."""
+    note(interp, MODELS_MOVED, node)
+    interp.set_mode(MODELS_MOVED, v.TRUE, node)
 
 
 def _telling_call(interp: Interp, call: CallEvent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
-from d9mlint.interp.tensors import TENSOR
+from d9mlint.interp.shapes import TENSOR
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView

@@ -745,6 +745,7 @@ _ROLES = {
     "parses-class": "gives an object of a class, with what the command line gives its fields",
     "reads-command-line": "gives a configuration of what the command line says",
     "takes-configuration": "gives a configuration with the content of what it is given",
+    "moves-models": "moves the weights of a model that it is given",
     "configuration-file": "gives the configuration in the file that the argument names",
     "configured": "starts what its receiver was configured for",
     "configures": "configures its receiver",

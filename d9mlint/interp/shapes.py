@@ -34,6 +34,7 @@ RESIZING = frozenset(
     {"resize_", "resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_", "set_", "swapaxes_"}
 )
 MAX_RANK = 8
+TENSOR = "torch.Tensor"
 
 
 class Form(NamedTuple):
@@ -42,7 +43,8 @@ class Form(NamedTuple):
     sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
     others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, whether
     its rows along the last dimension are all different, whether its elements are where rows begin: multiples of a
-    number, each once, and whether it is seen to have a sparse layout."""
+    number, each once, whether it is seen to have a sparse layout, and whether it is computed with weights that are surely
+    on the CPU: what it is used with is there too."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -56,6 +58,7 @@ class Form(NamedTuple):
     rows: bool = False
     begins: bool = False
     sparse: bool = False
+    held: bool = False
 
 
 NOTHING = Form()

@@ -20,13 +20,14 @@ from d9mlint.interp.device_names import together as used_together
 from d9mlint.interp.devices import DEFAULT_DEVICE, named
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.shapes import NOTHING, Form, form
+from d9mlint.interp.weights_on_cpu import are_on_cpu
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import TensorEntry
 
-TENSOR = "torch.Tensor"
+TENSOR = shapes.TENSOR
 _EXACT = frozenset({"+", "-", "*"})
 """Operators that make whole numbers of whole numbers."""
 BATCH = v.BATCH
@@ -111,7 +112,13 @@ def on_cpu(value: v.Value | None) -> bool:
 
 def device(values: Iterable[v.Value | None]) -> str:
     """The device of tensors that are used together: one that is known, an accelerator before the CPU."""
-    return used_together([form(value).device for value in _tensors(values)])
+    tensors = _tensors(values)
+    return "cpu" if _are_held(tensors) else used_together([form(value).device for value in tensors])
+
+
+def _are_held(values: Iterable[v.Value | None]) -> bool:
+    """Whether one of several tensors is computed with weights that are surely on the CPU."""
+    return any(form(value).held for value in _tensors(values))
 
 
 def deciding(interp: RunView, api: str, args: v.Args, owner: v.Value | None = None) -> list[v.Value]:
@@ -220,6 +227,11 @@ def of_call(interp: Interp, api: str, args: v.Args) -> Form:
 
 def of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
     """What is known of the tensor that calling a module of a library gives."""
+    known = _of_module(interp, module, args)
+    return known._replace(device="cpu", held=True) if are_on_cpu(interp, module) else known
+
+
+def _of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
     entry = interp.kb.tensor(module.api)
     if entry is None:
         # Transforms have no weights: what they give requires grad where what they are given does.
@@ -227,7 +239,8 @@ def of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
         # So do models whose weights are frozen.
         passes_on = is_transform or _frozen(interp, module) is True
         grad = None if not passes_on else False if _from_images(module) else _gradient(args.values())
-        return Form(device=device(args.values()), grad=_recorded(interp, grad))
+        given = args.values()
+        return Form(device=device(given), grad=_recorded(interp, grad), held=_are_held(given))
     if entry.sizes == "flat-module":
         args = v.Args(args.pos[:1], {"start_dim": module.args.get("start_dim", 0) or v.Lit(1)})
     return _transfer(interp, entry, args, None, module)
@@ -276,7 +289,8 @@ def _transfer(
     inputs = [*([owner] if owner is not None else []), *args.values()]
     first = owner if owner is not None else args.get("input", 0) or args.get("data", 0) or v.UNKNOWN
     if entry is None:
-        return Form(device=_device_with(interp, inputs), grad=_recorded(interp, _gradient(inputs)))
+        grad = _recorded(interp, _gradient(inputs))
+        return Form(device=_device_with(interp, inputs), grad=grad, held=_are_held(inputs))
     old = form(first)
     dtype = shapes.dtype_of(entry, old, args)
     sizes = shapes.sizes_of(entry, old, first, args)
@@ -329,7 +343,12 @@ def _transfer(
     zero = old.zero and entry.distinct in _SAME_ELEMENTS
     rows = entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct])
     sparse = entry.sparse is True or (entry.sparse == "input" and old.sparse)
-    return Form(sizes, dtype, where, grad, distinct, single, whole, dimensions, zero, rows, sparse=sparse)
+    held = entry.device in ("inputs", "first") and _are_held(
+        inputs if entry.device == "inputs" else inputs[:1]
+    )
+    return Form(
+        sizes, dtype, where, grad, distinct, single, whole, dimensions, zero, rows, sparse=sparse, held=held
+    )
 
 
 def _has_different_rows(args: v.Args, ranks: tuple[int | None, ...]) -> bool:
@@ -666,6 +685,7 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
         least=shape.least,
         zero=zero,
         begins=begins,
+        held=_are_held((left, right)),
     )
 
 

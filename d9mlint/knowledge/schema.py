@@ -148,6 +148,7 @@ Role = Literal[
     "mode-changes-nothing",
     "mode-may-change",
     "moves-in-place",
+    "moves-models",
     "model-input",
     "named-by",
     "names-configuration",

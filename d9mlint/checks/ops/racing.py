@@ -78,6 +78,7 @@ from d9mlint.interp.tensors import (
     together,
 )
 from d9mlint.interp.text import call_text
+from d9mlint.interp.weights_on_cpu import are_on_cpu
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, is_none, nodes
 from d9mlint.knowledge.schema import OpHistory
@@ -283,6 +284,11 @@ class Ops(XlaDevices, Rule):
     def module(self, event: ObjectCallEvent) -> None:
         """A module that was made earlier is called."""
         obj, args, node = event
+        for part in obj.args.values():
+            # `nn.TransformerEncoder(layer, 2)`: where a module works, the layers that it is made of do.
+            if isinstance(part, v.Obj) and part.node is not None and part.file is not None:
+                if self.run.kb.ops(part.api):
+                    self._called_on((part.file.path, part.node.end), obj, args)
         if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
             self.composed.add(True)
             for site in _reached(self.run, obj, args):
@@ -305,8 +311,7 @@ class Ops(XlaDevices, Rule):
             )
         known, before = known_call(self.run.kb, args), self.used.get(made)
         self.used[made] = known if before is None else before.agreed(known)
-        device = together(self.run, deciding(self.run, obj.api, args))
-        self.called_on[made] = device if self.called_on.get(made) in (None, device) else ""
+        self._called_on(made, obj, args)
         if not self.graded.get(made):
             # What is called in a graph of TensorFlow may be run later, in a context that is not seen here.
             graph = any(entry.library in TF_LIBRARIES for entry in self.run.kb.ops(obj.api))
@@ -329,6 +334,12 @@ class Ops(XlaDevices, Rule):
             if entry.remedy_off or entry.remedy_on:
                 text = _remedy_by_modes(self.run, entry)
                 self.instead[key] = text if self.instead.get(key) in (None, text) else ""
+
+    def _called_on(self, made: tuple[str, int], module: v.Obj, args: v.Args) -> None:
+        """A layer, by where it is made, works where its weights are, or what it is called with."""
+        on_cpu = are_on_cpu(self.run, module)
+        device = "cpu" if on_cpu else together(self.run, deciding(self.run, module.api, args))
+        self.called_on[made] = device if self.called_on.get(made) in (None, device) else ""
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
     def call(self, call: CallEvent) -> None:
