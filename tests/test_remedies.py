@@ -641,6 +641,22 @@ def test_the_mode_only_warns_where_an_op_raises_that_is_deterministic_without_it
     assert ("warn_only=True" in fixed) is ("warn_only=True" in said)
 
 
+def test_the_option_is_named_with_which_an_op_runs_that_only_raises(tmp_path: Path) -> None:
+    (tmp_path / "d9mlint.toml").write_text('torch-version = "2.12"\n')
+    text = (
+        "import argparse\n\nimport torch\nfrom torch import nn\n\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--pool', default='mean')\nargs = parser.parse_args()\ntorch.manual_seed(0)\n"
+        "model = nn.Conv3d(1, 4, 3)\nif args.pool == 'max':\n    model = nn.Sequential(model, nn.MaxPool3d(2))\n"
+        "model.cuda()(torch.ones(1, 1, 6, 6, 6).cuda()).sum().backward()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    only = "`nn.MaxPool3d`, run only if `--pool` has another value than its default, raises RuntimeError without it"
+    assert only in found.help
+    text = text.replace("model.cuda()", "nn.MaxPool3d(1)(model.cuda()").replace(".sum()", ").sum()")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "`nn.MaxPool3d` raises RuntimeError without it" in found.help
+
+
 def test_an_op_that_is_to_be_fixed_is_not_to_be_replaced_as_well(tmp_path: Path) -> None:
     text = (
         "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
@@ -1285,3 +1301,23 @@ def test_the_release_of_tensorflow_is_no_ground_where_keras_runs_on_another_back
     )
     (found,) = findings(tmp_path, text, "DET104")
     assert bool(found.targets) is said
+
+
+@pytest.mark.parametrize(
+    ("workers", "code", "expected"),
+    [
+        ("0", "DET103", "call `random.seed(seed)` at"),
+        ("2", "DET101", "call `torch.manual_seed(seed)` at"),
+        ("int(sys.argv[1])", "DET103", "call `random.seed(seed)` and `torch.manual_seed(seed)` at"),
+    ],
+)
+def test_what_seeds_the_workers_of_a_loader_is_named_where_it_may_have_some(
+    tmp_path: Path, workers: str, code: str, expected: str
+) -> None:
+    text = (
+        "import random\nimport sys\n\nfrom torch.utils.data import DataLoader\n\n\ndef pick(items):\n"
+        "    return random.choice(items)\n\n\nif __name__ == '__main__':\n"
+        f"    print(list(DataLoader(range(16), batch_size=4, num_workers={workers}, collate_fn=pick)))\n"
+    )
+    (found,) = findings(tmp_path, text, code)
+    assert found.help.startswith(expected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -69,7 +69,7 @@ class Reporter:
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
         self._may_raise: dict[tuple[str, str, int, int, str], tuple[str, Site]] = {}
         self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
-        self._spared: dict[str, str] = {}
+        self._spared: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._varies_warned = False
 
     def on(self, *codes: str) -> bool:
@@ -107,12 +107,7 @@ class Reporter:
         given = place.given
         unnamed = [f"`{one}`" for one in given if one not in violation.message]
         if unnamed:
-            values = (
-                "have other values than their defaults"
-                if unnamed[1:]
-                else "has another value than its default"
-            )
-            steps = (*steps, Step(*place.site, f"only if {' and '.join(unnamed)} {values}"))
+            steps = (*steps, Step(*place.site, _only_if(unnamed)))
         if run.entry is None:
             steps = (unreached_step(run, place.function), *steps)
         subject = violation.subject or place.subject
@@ -156,10 +151,12 @@ class Reporter:
         """Note that a finding of a rule would have low confidence, and so have those that it would cause."""
         self._doubted.add((code, subject))
 
-    def spare(self, text: str, instead: str) -> None:
+    def spare(self, text: str, instead: str, options: tuple[str, ...]) -> None:
         """Note an op that raises in deterministic mode and is not reported because it is deterministic without it,
-        and what can be used instead."""
-        self._spared[text] = instead
+        what can be used instead, and the options that have to be given for it to run."""
+        known = self._spared.get(text)
+        if known is None or len(options) < len(known[1]):
+            self._spared[text] = instead, options
 
     def varies_warned(self) -> None:
         """Note an op that is deterministic in deterministic mode, but not where the mode only warns."""
@@ -277,7 +274,10 @@ class Reporter:
         remedy = finding.remedy
         if self._varies_warned:
             remedy = tuple(word for word in remedy if word != WARNS)
-        spared = tuple((f"`{text}`", instead) for text, instead in sorted(self._spared.items()))
+        spared = tuple(
+            (f"`{text}`{f', run {_only_if(options)},' if options else ''}", instead)
+            for text, (instead, options) in sorted(self._spared.items())
+        )
         return msgspec.structs.replace(finding, raising=raising, spared=spared, remedy=remedy)
 
     def reported(self, code: str, *subjects: str) -> bool:
@@ -321,6 +321,12 @@ def _covering(finding: Finding, ops: set[str]) -> Finding:
 _NOWHERE: frozenset[str] = frozenset()
 _MOST_COVERED = 4
 """Ops that a help names."""
+
+
+def _only_if(options: Sequence[str]) -> str:
+    """That these options have to be given."""
+    values = "have other values than their defaults" if options[1:] else "has another value than its default"
+    return f"only if {' and '.join(options)} {values}"
 
 
 def _pairs(cause: tuple[str, ...]) -> set[tuple[str, str]]:

@@ -186,7 +186,12 @@ def _after_fixing(best: Finding, group: list[Finding]) -> Finding:
     raising = sorted({op for f in group for op in f.raising})
     # What raises where it requires a gradient may stand elsewhere without one.
     fixed = {op.rpartition(" (")[0] for op in raising}
-    spared = sorted({op for f in group for op in f.spared if op[0] not in fixed})
+    # Without options an op runs in any case.
+    spare = {
+        op[0].partition(",")[0]: op
+        for op in sorted((op for f in group for op in f.spared), key=lambda op: (-len(op[0]), op))
+    }
+    spared = sorted(op for name, op in spare.items() if name not in fixed)
     if not raising and not spared:
         return best
     names = _listed([*(op for op, _ in spared)])

@@ -222,7 +222,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
             interp.listeners.tell(InstanceWriteEvent(old, value, owner, name))
         _store(interp, owner.attrs, name, value, owner.birth)
         if interp.orders.any:
-            interp.orders.set_attribute(owner, name, value)
+            interp.orders.set_attribute(interp, owner, name, value)
     elif isinstance(owner, v.Obj):
         interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
         if name == "requires_grad":

@@ -494,17 +494,58 @@ def _typed(interp: Interp, value: v.Obj) -> v.Value:
 
 
 _NAMES = ".__dict__"
+MODULE = ("module",)
+"""The key under which the names of a module keep the module."""
 _ANY_NAME = "@named"
 """Stands for a name that the program computes."""
 
 
-def member_by_name(interp: Interp, module: v.Ext, name: v.Value) -> v.Value:
-    """What a module of a library has under a name: where that is not known, one of those that it is known to have."""
+_MAX_NAMED = 40
+"""Of more definitions than these, one that is picked by its name stays unknown."""
+
+
+def _defines(owner: v.Mod, mod: v.Mod) -> bool:
+    """Whether a module is this one, or one of the package that this one is."""
+    if mod is owner or owner.file is None or not owner.file.is_package:
+        return mod is owner
+    return mod.file is not None and mod.file.path.startswith(owner.file.directory + "/")
+
+
+def _may_be_named(value: v.Value, found: list[v.Cls | v.Func]) -> bool:
+    """Whether a name given from outside may stand for this, which a module has beside its classes and functions: something
+    unknown, or a class that it imports from a library and derives none from."""
+    if not isinstance(value, v.Ext):
+        return value is v.UNKNOWN
+    if not value.name.rpartition(".")[2][:1].isupper():
+        # A library's module, or a function.
+        return False
+    return not any(isinstance(one, v.Cls) and value.name in one.external_bases() for one in found)
+
+
+def member_by_name(interp: Interp, module: v.Ext | v.Mod, name: v.Value) -> v.Value:
+    """What a module has under a name: where that is not known, one of those that it is known to have."""
+    if isinstance(module, v.Mod):
+        return _defined_by_name(module, name)
     if isinstance(name, v.Lit) and isinstance(name.value, str):
         return interp.attribute(module, name.value, None)
     one = f"{interp.kb.canonical(module.name)}.{_ANY_NAME}"
     known = any(interp.kb.role(one, role) is not None for role in _BY_NAME)
     return v.Ext(one) if known else v.UNKNOWN
+
+
+def _defined_by_name(owner: v.Mod, name: v.Value) -> v.Value:
+    """Objects built by name: anything callable that the module, or the package, defines may be meant, or imports where it
+    defines nothing. How it is called tells more."""
+    named = owner.env.all().items()
+    held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
+    found = [x for x in held if _defines(owner, x.mod)] or held
+    if not 0 < len(found) <= _MAX_NAMED:
+        return v.UNKNOWN
+    # A function may do anything, and whether it is the one that runs is not known.
+    only = all(isinstance(one, v.Cls) for one in found) and not any(
+        _may_be_named(one, found) for key, one in named if not key.startswith("__")
+    )
+    return v.candidates(found) if only else v.AnyOf((*found, v.UNKNOWN))
 
 
 _BY_NAME: tuple[Role, ...] = ("quiet-datasets", "chosen-by-name")
@@ -792,6 +833,9 @@ def _is_arbitrary(value: v.Value) -> bool:
 
 def _any_of(interp: Interp, value: v.Mapping, index: v.Value = v.UNKNOWN) -> v.Value:
     """A value of a mapping under an unknown key: of an open one, its functions and classes may be what is meant."""
+    module = value.items.get(MODULE)
+    if isinstance(module, v.Mod):
+        return _defined_by_name(module, index)
     meant = [x for key, x in value.items.items() if v.may_be(index, key) or isinstance(key, tuple)]
     if meant and not value.open:
         return v.candidates(meant)

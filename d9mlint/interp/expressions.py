@@ -14,6 +14,7 @@ from d9mlint.interp.containers import CONTAINERS, keep_order, named, parts
 from d9mlint.interp.data import (
     DIFFERS_BY,
     ENTROPY_FIELDS,
+    MODULE,
     MOST_OF_OWN_CODE,
     OPERATOR,
     PATH,
@@ -214,7 +215,7 @@ def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:
         return found
     if name == "__dict__":
         # Models are often looked up in a package by name; what it imports from elsewhere is found there too.
-        return v.Mapping(dict(mod.env.all()), open=True)
+        return v.Mapping({**mod.env.all(), MODULE: mod}, open=True)
     sub = interp.submodule(mod, name)
     if sub is not None:
         return sub

@@ -1,6 +1,6 @@
 """Statements that raise for certain: they are a name that nothing defines or the call of one, import one, or call a function
 that comes to one on all of its paths, that only raises or that takes other arguments than are given, or unpack what a
-function gives into another number of variables.
+function gives, or what each round of a loop is given, into another number of variables.
 
 A name that is only handed on, as ``DataLoader(dataset)``, ends the path in a module that others import, but not in a program
 itself: of one that somebody shows in part, the rest counts.
@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import bound_names
-from d9mlint.ir.traversal import children, nodes
+from d9mlint.ir.traversal import children, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
+_MAP = "builtins.map"
 _DEFINED = frozenset(dir(builtins)) | frozenset({"copyright", "credits", "exit", "license", "quit"})
 # Of Python 2, which the program may be run with.
 _DEFINED |= frozenset(
@@ -152,6 +155,48 @@ def unpacks_other_number(interp: Interp, stmt: m.Assign, value: v.Value) -> bool
     if wrong:
         interp.gap("failing-call", f"`{call.func.id}()` gives {len(value.elts)} values", call)
     return wrong
+
+
+def rounds_take_other_number(
+    interp: Interp, stmt: m.For, iterated: v.Value, elements: list[v.Value] | None
+) -> bool:
+    """Whether a loop takes each element apart into another number of variables than it has parts: a tuple that is seen, what
+    a function of the project makes of each element, or the batch that it puts together for a loader."""
+    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
+        return False
+    target, over = stmt.target, passed_on(iterated)
+    if isinstance(over, v.Obj) and over.api == ENUMERATE and isinstance(target, m.Seq) and target.elts[1:]:
+        target, over = target.elts[1], passed_on(inside(over) or v.UNKNOWN)
+    elif elements:
+        # With numbers before them, elements are seen in pairs.
+        over = elements[0]
+    if not isinstance(target, m.Seq) or any(isinstance(part, m.Star) for part in target.elts):
+        return False
+    given = _parts_given(over) if isinstance(over, v.Obj) else None
+    if isinstance(over, v.Items) and over.kind == "t" and not over.open and over is not iterated:
+        given = len(over.elts)
+    if given is None or given == len(target.elts):
+        return False
+    interp.gap("failing-call", f"the loop is given {given} values in each round", stmt.iter)
+    return True
+
+
+def _parts_given(value: v.Obj) -> int | None:
+    """How many parts each element has that a loader or ``map`` gives, where a function of the project makes it and all that
+    gives is tuples of one length."""
+    made = value.args.get("collate_fn", 6) if value.api == LOADER else None
+    if value.api == _MAP and value.args.pos:
+        made = value.args.pos[0]
+    if not isinstance(made, v.Func) or made.decorated or made.fn.is_generator:
+        return None
+    given = [one.value for one in statements(made.fn.body) if isinstance(one, m.Return)]
+    numbers = {
+        len(one.elts)
+        if isinstance(one, m.Seq) and one.kind == "t" and not any(isinstance(x, m.Star) for x in one.elts)
+        else None
+        for one in given
+    }
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def asked_first(test: m.Expr) -> m.Expr:

@@ -1,5 +1,5 @@
-"""Loaders and datasets that nothing iterates: a loader of which the program reads the dataset only, and a dataset from
-which nothing but further datasets are made."""
+"""Loaders and datasets that nothing iterates: a loader of which the program reads the dataset only, a dataset from which
+nothing but further datasets are made, and one that nothing but such loaders are given."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from d9mlint.ir.traversal import called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
 
 if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import OrderEntry
 
 _KEPT = frozenset({"dataset", "batch_size", "num_workers", "drop_last"})
 """Attributes of loaders that are as they were given: to read them starts no worker and draws no order."""
 
 
-def is_idle(run: RunView, node: Any) -> bool:
+def is_idle(run: RunView, node: Any, asked: frozenset[str] = _KEPT) -> bool:
     """Whether a loader is made that the function which makes it keeps for itself, and does not iterate but to ask the
-    batches for their form."""
+    batches for their form; it asks the loader for the attributes ``asked`` at most."""
     function = running(run)
     if function is None or not isinstance(node, m.Call):
         return False
@@ -33,10 +35,45 @@ def is_idle(run: RunView, node: Any) -> bool:
     for_form = _asked_for_form(run, function)
     if id(node) in for_form:
         return _makes_items_only(run, node)
-    kept = only_asked_for(function, node, _KEPT, alone, for_form)
+    kept = only_asked_for(function, node, asked, alone, for_form)
     if not kept or may_be_shared(run.whole(file), function, {kept}):
         return False
     return not for_form or _makes_items_only(run, node)
+
+
+def is_idle_dataset(interp: Interp, dataset: v.Inst) -> bool:
+    """Whether nothing takes items of a dataset that is being made: the function which makes it keeps it for itself, and
+    asks for its length at most, or gives it to loaders that are idle."""
+    node, frame = dataset.node, interp.frame.caller
+    if node is None:
+        return False
+    while frame is not None and (
+        frame.is_class or all(one is not node for one in nodes(frame.function.body))
+    ):
+        frame = frame.caller
+    if frame is None:
+        return False
+    running_now, interp.frame = interp.frame, frame
+    try:
+        function, file = frame.function, frame.file
+        alone = interp.entry is file and file.path not in interp.imported_files and _is_program(function)
+        wrapped = {
+            id(x)
+            for one in nodes(function.body)
+            if isinstance(one, m.Call)
+            and (entry := interp.kb.order(called_in_library(interp, one), False)) is not None
+            and takes_nothing(interp, entry, one)
+            for x in (*one.args, *(keyword.value for keyword in one.keywords))
+        }
+        kept = only_asked_for(function, node, frozenset(), alone, wrapped)
+        return kept != "" and not may_be_shared(interp.whole(file), function, {kept})
+    finally:
+        interp.frame = running_now
+
+
+def takes_nothing(run: RunView, entry: OrderEntry, node: Any) -> bool:
+    """Whether a call makes something that takes elements of its data where it is iterated, and nothing iterates it."""
+    return bool(entry.lazy) and is_idle(run, node, frozenset(entry.lazy))
 
 
 def _asked_for_form(run: RunView, function: m.Function) -> set[int]:

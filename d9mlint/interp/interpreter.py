@@ -46,7 +46,14 @@ from d9mlint.interp.events import (
     TestEvent,
 )
 from d9mlint.interp.expressions import EVAL
-from d9mlint.interp.failing import asked_first, defines_no, has_raised, must_raise, unpacks_other_number
+from d9mlint.interp.failing import (
+    asked_first,
+    defines_no,
+    has_raised,
+    must_raise,
+    rounds_take_other_number,
+    unpacks_other_number,
+)
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
 from d9mlint.interp.given_instead import Instead, unless_option
 from d9mlint.interp.heap import (
@@ -273,7 +280,7 @@ class Interp:
         # What the program itself stored on modules of libraries.
         self.library_attributes = LibraryAttributes()
         self.blanks: dict[v.Cls, v.Inst] = {}
-        self.methods_run: set[tuple[v.Inst, frozenset[str]]] = set()
+        self.methods_run: set[tuple[v.Inst, str, bool]] = set()
         self.modes_run: set[tuple[v.Inst, str]] = set()
         self.orders = Orders(knowledge)
         # The call of a sort whose key function is running.
@@ -1213,6 +1220,9 @@ class Interp:
             return
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
+        if isinstance(stmt.target, m.Seq) and rounds_take_other_number(self, stmt, iterated, elements):
+            _fail(self)
+            return
         unrolled = elements is not None and self.may_unroll(len(elements))
         apart = None if unrolled else data.elements_of_own_code(iterated)
         self._enter_loop(stmt, iterated)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import values as v
+from d9mlint.interp.containers import CONTAINERS
 from d9mlint.interp.naming import called_in_library, running
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -20,13 +22,15 @@ _KEY = "params"
 
 
 def is_only_optimized(run: RunView, node: Any) -> bool:
-    """Whether the running statement keeps a module in a variable, and all that is done with that is to give its parameters
-    to optimizers, or to ask them for their form."""
+    """Whether the running statement keeps a module in a variable, alone or in a container of modules, and all that is done
+    with that is to give its parameters to optimizers, or to ask them for their form; in a function, whether nothing is."""
     stmt, frame, function = run.statement, run.frame, running(run)
-    if function is None or frame.keeps_locals or not isinstance(stmt, m.Assign) or stmt.value is not node:
+    if function is None or frame.keeps_locals or not isinstance(stmt, m.Assign):
         return False
     names = liveness.stored_names(stmt)
-    if len(names) != 1 or any(isinstance(one, m.Const) and one.value == _KEY for one in nodes(function.body)):
+    if len(names) != 1 or not _is_kept(run, function, stmt, node):
+        return False
+    if any(isinstance(one, m.Const) and one.value == _KEY for one in nodes(function.body)):
         return False
     above = parents(function)
     asked = [
@@ -36,9 +40,30 @@ def is_only_optimized(run: RunView, node: Any) -> bool:
     ]
     passed = {id(one) for one in asked if one.id.partition(".")[0] in names}
     others = run.entry is not frame.file or frame.file.path in run.imported_files
-    if not passed or not liveness.is_dead_besides(function, stmt, passed, others):
+    if not passed and (
+        frame.func is None or not isinstance(stmt.value, m.Call) or isinstance(stmt.value.func, m.Attr)
+    ):
+        return False
+    if not liveness.is_dead_besides(function, stmt, passed, others):
         return False
     return not liveness.may_be_shared(run.whole(frame.file), function, names)
+
+
+def _is_kept(run: RunView, function: m.Function, stmt: m.Assign, node: Any) -> bool:
+    """Whether an assignment keeps a module that it makes, or the container of modules, or what a method of these gives:
+    ``nn.Sequential(nn.Linear(4, 4)).cuda()``."""
+    above, child = parents(function), node
+    while child is not None and child is not stmt.value:
+        child, given = above.get(id(child)), child
+        if (
+            isinstance(child, m.Call)
+            and child.func is not given
+            and called_in_library(run, child) not in CONTAINERS
+        ):
+            return False
+        if not isinstance(child, (m.Call, m.Seq, m.Attr)):
+            return False
+    return child is stmt.value
 
 
 def _is_given(run: RunView, above: dict[int, Any], call: m.Call) -> bool:
@@ -53,4 +78,15 @@ def _is_given(run: RunView, above: dict[int, Any], call: m.Call) -> bool:
         taker = above.get(id(taker))
     if not isinstance(taker, m.Call) or taker.func is call:
         return False
-    return run.kb.role(called_in_library(run, taker), "trains-parameters") is not None
+    return _is_optimizer(run, run.value_of(taker.func))
+
+
+def _is_optimizer(run: RunView, called: v.Value) -> bool:
+    """Whether what is called makes an optimizer, also one of several, or with some arguments given before."""
+    if isinstance(called, v.Partial):
+        return _is_optimizer(run, called.func)
+    if isinstance(called, v.AnyOf):
+        return all(_is_optimizer(run, one) for one in called.values)
+    if not isinstance(called, v.Ext):
+        return False
+    return run.kb.role(run.kb.canonical(called.name), "trains-parameters") is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.idle import takes_nothing
 from d9mlint.interp.order_groups import GROUPING
 from d9mlint.interp.order_kinds import NUMBER
 from d9mlint.interp.order_looks import is_only_shown
@@ -177,6 +178,8 @@ class _Uses:
             return False
         if entry.reduces or entry.sorts or entry.shows or entry.role in ("show", "pair"):
             # The order of pairs is followed.
+            return True
+        if takes_nothing(self.interp, entry, call):
             return True
         named = {*entry.tested, *entry.tested.values(), *entry.looked_up, *entry.looked_up.values()}
         return place in named

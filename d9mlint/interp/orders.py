@@ -33,6 +33,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.clocks import is_time
 from d9mlint.interp.heap import FIELD, HEAP
+from d9mlint.interp.idle import is_idle_dataset, takes_nothing
 from d9mlint.interp.library.queues import filled_by_several, is_endless
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import (
@@ -626,6 +627,8 @@ class Orders:
             if given is not None and entry is not None and entry.table:
                 if order_tables.is_in_any_order(interp, node, running(interp)):
                     return self.carried(result, given)
+            if given is not None and entry is not None and takes_nothing(interp, entry, node):
+                return result
             return self._decisive(entry, given, result)
         elif role == "draw":
             self.decide(given)
@@ -823,6 +826,8 @@ class Orders:
         if role == "sink":
             if self.loops and entry is not None and entry.appends and all_hold(args, entry.appends):
                 self._appended(interp, node)
+            if given is not None and entry is not None and takes_nothing(interp, entry, node):
+                return result
             return self._decisive(entry, merge((given, self.of(owner))), result)
         if role == "zero-gradients":
             for loop in self.loops:
@@ -1338,11 +1343,12 @@ class Orders:
     def _is_kept(self, value: v.Value) -> TypeGuard[v.Obj]:
         return isinstance(value, v.Obj) and any(one is value for one in self.kept)
 
-    def set_attribute(self, owner: v.Inst, name: str, value: v.Value) -> None:
+    def set_attribute(self, interp: Interp, owner: v.Inst, name: str, value: v.Value) -> None:
         """An attribute of an instance: a dataset's items are taken by position, those of a dictionary by key."""
         order = self._by_position(value)
         if order is not None and order.kind == SEQUENCE and owner.cls.find("__getitem__") is not None:
-            self.holders.append((owner, name))
+            if not is_idle_dataset(interp, owner):
+                self.holders.append((owner, name))
 
     def _by_position(self, value: v.Value | None) -> Order | None:
         """The order of a value whose elements are taken by position, not by key."""

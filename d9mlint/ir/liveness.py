@@ -350,8 +350,8 @@ def only_asked_for(
     function: m.Function, made: m.Call, names: frozenset[str], alone: bool, passed: Set[int] = frozenset()
 ) -> str:
     """The variable in which a function keeps what a call gives, if it asks that for nothing but attributes of these
-    names and its length, or for nothing at all; empty otherwise. What a module does not use, others may, unless it is
-    ``alone``. Uses that do not count, by id, are ``passed`` over."""
+    names and its length, or that of an attribute, or for nothing at all; empty otherwise. What a module does not use,
+    others may, unless it is ``alone``. Uses that do not count, by id, are ``passed`` over."""
     stmt = next(
         (one for one in nodes(function.body) if isinstance(one, m.Assign) and one.value is made), None
     )
@@ -370,7 +370,7 @@ def only_asked_for(
     }
     uses = [one for one in read if one.id.partition(".")[0] == target.id]
     asked = all(
-        id(one) in counted or id(one) in passed if one.id == target.id else one.id.split(".")[1] in names
+        id(one) in counted or (id(one) in passed if one.id == target.id else one.id.split(".")[1] in names)
         for one in uses
     )
     return target.id if asked and (uses or alone or function.name != "<module>") else ""

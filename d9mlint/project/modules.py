@@ -214,6 +214,10 @@ class Modules:
         if result is None and len(parts) > 1 and parts[0] not in self.libraries:
             # One name alone may be that of a library.
             result = next(filter(None, (self.in_other_case(base, parts) for base in bases)), None)
+        if result is None and len(parts) > 1 and self.root not in bases:
+            # A file of just this name is meant, also where the project is a package itself.
+            found = self.at(self.root, parts)
+            result = found if found is not None and found.file is not None else None
         self._found[key] = result
         return result
 

@@ -1294,7 +1294,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.
         if raises and entry.library not in TF_LIBRARIES and found.sure is not Confidence.LOW:
-            rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on))
+            options = tuple(f"`{one}`" for one in found.place.given)
+            rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on), options)
         _silent(rule.run, found.entry, found.place, "it is deterministic unless deterministic mode is on")
         return
     elif on and code != "DET404":

@@ -84,6 +84,8 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 
+ALSO = "also"
+"""The remedy where another generator is seeded too, which is named."""
 ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
 IN_GRAPH = "in graph"
@@ -159,7 +161,8 @@ class First(NamedTuple):
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
     process, whether only some ranks have been seeded, the context that makes the graph the default one,
-    whether an estimator builds it, and whether a call of a model makes the layer that draws."""
+    whether an estimator builds it, whether a call of a model makes the layer that draws, and the RNG that seeds the
+    generator if the draw is in a worker, which is not known."""
 
     place: Where
     text: str
@@ -174,6 +177,7 @@ class First(NamedTuple):
     graph: Site | None = None
     estimator: bool = False
     each_call: bool = False
+    or_worker: str = ""
 
 
 class Drawn(NamedTuple):
@@ -275,6 +279,13 @@ class Seeds(GraphVariables, Rule):
     """Where generators took a seed from another one, and whether numbers were drawn with it."""
     seeded_again = remembered(set[Site])
     """Those of these places whose seed was replaced by one of the program's."""
+    only_optimized = remembered(set[Site])
+    """Where models are made that nothing but an optimizer is given."""
+    made_to_use = remembered_table(tuple[str, int], bool)
+    """The classes, by file and place, of which other models are made, also as parts of them."""
+    unused_in = remembered_table(Site, tuple[Class, ...])
+    """Where weights are drawn in the constructors of models that nothing but an optimizer is given, of which classes; of
+    none where they are drawn elsewhere too."""
     optimized = noted(list[v.Value])
     """Modules whose parameters were asked for."""
     fitted = noted(list[v.Value])
@@ -549,8 +560,29 @@ class Seeds(GraphVariables, Rule):
         bases = map(self.run.kb.canonical, event.instance.cls.external_bases())
         if any(self.run.kb.role(one, "restores") is not None for one in bases):
             self.has_body = False
-        if is_model(self.run, event.instance) and "torch" not in self.late:
+        if not is_model(self.run, event.instance):
+            return
+        if is_only_optimized(self.run, event.instance.node):
+            self.only_optimized.add(self.run.here(event.instance.node))
+        elif not self._in_only_optimized():
+            self.made_to_use[class_of(event.instance)] = True
+        if "torch" not in self.late:
             self.models[class_of(event.instance), kept_in(self.run, event.instance.node)] = True
+
+    def _in_only_optimized(self) -> bool:
+        """Whether this is in the constructor of a model that nothing but an optimizer is given."""
+        made = self.only_optimized
+        return bool(made) and any(frame.call_site in made for frame in self.run.stack())
+
+    def _note_unused(self, node: Any) -> None:
+        """Weights are drawn, which count only where a model is made otherwise of whose constructor this is a part: what
+        a constructor does is followed once for models that are made alike."""
+        site, parts = self.run.here(node), tuple[Class, ...]()
+        if self._in_only_optimized():
+            receivers = [frame.func.receiver for frame in self.run.stack() if frame.func is not None]
+            parts = tuple(class_of(one) for one in receivers if isinstance(one, v.Inst))
+        if self.unused_in.get(site) != ():
+            self.unused_in[site] = parts
 
     def _is_dropped(self, node: Any) -> bool:
         """Whether what a call in a function gives is dropped, where the function goes on with what the call was given: its
@@ -581,8 +613,10 @@ class Seeds(GraphVariables, Rule):
             return
         if entry.in_place and entry.kind in _GIVING and is_unread(self.run, node):
             return
-        if entry.kind == "init" and is_only_optimized(self.run, node):
-            return
+        if entry.kind == "init":
+            if is_only_optimized(self.run, node):
+                return
+            self._note_unused(node)
         if entry.described_by and described_only(self.run, node, entry.described_by):
             return
         if entry.kind == "split":
@@ -697,6 +731,7 @@ class Seeds(GraphVariables, Rule):
             level.graph,
             level.estimator,
             _masks(event.entry) and _is_made_in_call(self.run),
+            level.or_worker,
         )
 
     def _way(self) -> tuple[int, ...]:
@@ -1255,7 +1290,12 @@ class Seeds(GraphVariables, Rule):
 
     def _lost(self) -> frozenset[Site]:
         """The places of draws whose outcome does not matter, and of layers that nothing calls."""
-        return self.run.overwritten_draws | self.seeded_again | (self.idle or frozenset())
+        unused = frozenset[Site]()
+        if self.only_optimized:
+            used = frozenset(self.made_to_use.known())
+            parts = {site: self.unused_in[site] for site in self.unused_in.known()}
+            unused = frozenset(site for site, one in parts.items() if one and used.isdisjoint(one))
+        return self.run.overwritten_draws | self.seeded_again | (self.idle or frozenset()) | unused
 
     def _first(self, rng: str, kind: Kind, lost: Set[Site] | None = None) -> First | None:
         """The first draw of a kind whose outcome is not overwritten before it is read: at none of the places ``lost``."""
@@ -1361,6 +1401,7 @@ class Seeds(GraphVariables, Rule):
             graph,
             estimator,
             each_call,
+            or_worker,
         ) = found
         if own and place.site in asked:
             return False
@@ -1425,6 +1466,15 @@ class Seeds(GraphVariables, Rule):
                     f"(entry point {place.entry})"
                 )
             help = f"call `{seed}` {where_to_seed}"
+            if or_worker and not (spawned or some_ranks):
+                other = self.run.kb.generators[or_worker]
+                message = (
+                    f"`{api}` draws random numbers, here or in a worker, before {title} and {other.title} are seeded "
+                    f"(entry point {place.entry})"
+                )
+            if or_worker:
+                help = f"call `{seed}` and `{self.run.kb.generators[or_worker].seed}` {where_to_seed}"
+                remedy = remedy or (ALSO, rng, or_worker)
             if each_call and not training:
                 message += ": each call of the model makes the layer, so `eval()` does not reach it"
                 help = f"make the layer in `__init__`, or {help}"

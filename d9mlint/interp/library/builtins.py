@@ -96,6 +96,12 @@ def _copied(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     return found
 
 
+def copied_instance(interp: Interp, inst: v.Inst) -> v.Inst:
+    """A copy of an instance and of those in its parts."""
+    copied = _copy_of(interp, inst, True, {})
+    return copied if isinstance(copied, v.Inst) else inst
+
+
 def _copy_of(interp: Interp, value: v.Value, deep: bool, made: dict[v.Value, v.Value]) -> v.Value:
     """A copy of an instance or of a module of a library, and with ``deep`` of those in its parts."""
     if not isinstance(value, (v.Inst, v.Obj, v.Items)):
@@ -363,36 +369,17 @@ def _is_validated(cls: v.Cls) -> bool:
 
 
 def _plain_container(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``OmegaConf.to_container(config)``: a dictionary of what is in the configuration."""
+    """``OmegaConf.to_container(config)``: a dictionary of what is in the configuration; ``OmegaConf.to_object(config)``: an
+    object of the class that it was made of."""
     first = args.pos[0] if args.pos else args.kw.get("cfg")
+    if isinstance(first, v.Inst):
+        return first if api.endswith("object") else _fields_of(first, 0)
     return _plainly(first) if isinstance(first, v.Mapping) else None
 
 
 def _plainly(value: v.Mapping) -> v.Mapping:
     items = {key: _plainly(one) if isinstance(one, v.Mapping) else one for key, one in value.items.items()}
     return v.Mapping(items, value.open)
-
-
-_MAX_NAMED = 40
-"""Of more definitions than these, one that is picked by its name stays unknown."""
-
-
-def _defines(owner: v.Mod, mod: v.Mod) -> bool:
-    """Whether a module is this one, or one of the package that this one is."""
-    if mod is owner or owner.file is None or not owner.file.is_package:
-        return mod is owner
-    return mod.file is not None and mod.file.path.startswith(owner.file.directory + "/")
-
-
-def _may_be_named(value: v.Value, found: list[v.Cls | v.Func]) -> bool:
-    """Whether a name given from outside may stand for this, which a module has beside its classes and functions: something
-    unknown, or a class that it imports from a library and derives none from."""
-    if not isinstance(value, v.Ext):
-        return value is v.UNKNOWN
-    if not value.name.rpartition(".")[2][:1].isupper():
-        # A library's module, or a function.
-        return False
-    return not any(isinstance(one, v.Cls) and value.name in one.external_bases() for one in found)
 
 
 def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -408,22 +395,9 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         if len(args.pos) > 2 and isinstance(value, v.Member):
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
         return value
-    if isinstance(owner, v.Mod):
-        # Objects built by name: anything callable that the module, or the package, defines may be meant, or imports
-        # where it defines nothing. How it is called tells more.
-        named = owner.env.all().items()
-        held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
-        found = [x for x in held if _defines(owner, x.mod)] or held
-        if not 0 < len(found) <= _MAX_NAMED:
-            return v.UNKNOWN
-        # A function may do anything, and whether it is the one that runs is not known.
-        only = all(isinstance(one, v.Cls) for one in found) and not any(
-            _may_be_named(one, found) for key, one in named if not key.startswith("__")
-        )
-        return v.candidates(found) if only else v.AnyOf((*found, v.UNKNOWN))
-    if isinstance(owner, v.Ext):
+    if isinstance(owner, (v.Ext, v.Mod)):
         # Where there is no such name, the default is given, as None is, or an error is raised.
-        return member_by_name(interp, owner, v.UNKNOWN)
+        return member_by_name(interp, owner, name)
     return _part_by_name(owner, name) if isinstance(owner, v.Inst) else v.UNKNOWN
 
 
@@ -720,12 +694,15 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     if named and callables and v.option_of(key or v.NONE):
         # The default of the option names nothing that is there: the option is mostly given.
         return v.candidates([*callables, default])
-    if isinstance(owner, v.Mapping) and named:
+    if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
         if owner.open:
             found = at_unknown_key(interp, owner)
             if found is not v.UNKNOWN:
                 return v.join((found, default))
-            return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
+            if not isinstance(default, v.Lit) or default.value is None:
+                return v.UNKNOWN
+            # What a configuration holds that is not known may be given for it.
+            return opt.as_default(default, str(key.value)) if owner.attributes else default
         return default
     if isinstance(owner, v.Mapping):
         # A table of functions or classes looked up by an unknown name, or of objects.
@@ -1091,19 +1068,6 @@ def _subclasses(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     return v.Items("l", list(dict.fromkeys(found))) if found else None
 
 
-def _parse_dataclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``tyro.cli(Args)``, ``pyrallis.parse(config_class=Args)``, ``OmegaConf.structured(Args)``: defaults."""
-    for value in args.values():
-        if isinstance(value, v.Cls):
-            return opt.parsed(interp, value, v.NO_ARGS, node)
-        if isinstance(value, v.Func) and api == "tyro.cli":
-            return interp.call(value, opt.option_params(interp, value), node)
-        if isinstance(value, v.Inst):
-            opt.as_options(value)
-            return value
-    return None
-
-
 def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``globals()[name](...)``: the functions of the module, any of which may be meant, and what it has under names that
     are known."""
@@ -1280,11 +1244,7 @@ MODELS: dict[str, Model] = {
     "argparse.Namespace": opt.make_namespace,
     "types.SimpleNamespace": opt.make_namespace,
     records.TUPLE_TYPE: records.define,
-    "easydict.EasyDict": opt.make_namespace,
     "munch.Munch": opt.make_namespace,
-    "addict.Dict": opt.make_namespace,
-    "ml_collections.ConfigDict": opt.make_namespace,
-    "ml_collections.config_dict.ConfigDict": opt.make_namespace,
     **{
         f"{head}.DEFINE_{kind}": opt.define_flag
         for head in ("absl.flags", "tf.app.flags", "tf.compat.v1.app.flags", "tf.compat.v1.flags", "tf.flags")
@@ -1300,19 +1260,12 @@ MODELS: dict[str, Model] = {
     "tf.compat.v1.app.run": _entry_call,
     "fire.Fire": _entry_call,
     "typer.run": _entry_call,
-    "tyro.cli": _parse_dataclass,
-    "pyrallis.parse": _parse_dataclass,
-    "draccus.parse": _parse_dataclass,
-    "simple_parsing.parse": _parse_dataclass,
-    "omegaconf.OmegaConf.structured": _parse_dataclass,
     "omegaconf.OmegaConf.load": opt.load_config,
     "omegaconf.OmegaConf.to_container": _plain_container,
     "omegaconf.OmegaConf.to_object": _plain_container,
     "dataclasses.asdict": _as_dict,
     "attr.asdict": _as_dict,
     "attrs.asdict": _as_dict,
-    "omegaconf.OmegaConf.create": opt.to_attributes,
-    "omegaconf.OmegaConf.merge": opt.to_attributes,
     "yaml.safe_load": opt.load_config,
     "yaml.load": opt.load_config,
     "yaml.full_load": opt.load_config,
@@ -1344,6 +1297,10 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.dict": _dumped,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
+    f"{opt.STORED}.ConfigStore.store": opt.store_config,
+    "*.add_arguments": opt.add_class,
+    "*.add_class_arguments": opt.add_class,
+    "*.add_dataclass_arguments": opt.add_class,
     "*.add": opt.add_argument,
     "*.add_argument_group": opt.same_parser,
     "*.add_mutually_exclusive_group": opt.same_parser,
