@@ -684,7 +684,8 @@ class Seeds(GraphVariables, Rule):
             if generator is not None and generator.seeded_from == rng:
                 at = (one, self.run.here(node))
                 self.borrowed[at] = bool(self.borrowed.get(at)) or entry.at == "use"
-        if kind == "weak" and entry.kind == "init":
+        if kind == "weak" and entry.kind == "init" and not self.run.importing:
+            # What an import does, every way of the program has in common.
             self.weights_of.setdefault(
                 (rng, self._way()), lambda: Drawn(self._here(event), Tick(self.run.now))
             )
