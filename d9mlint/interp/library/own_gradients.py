@@ -78,7 +78,12 @@ def take_gradients(interp: Interp, node: Any = None) -> None:
         return
     waiting = list(activity.applied)[activity.gone_back :]
     activity.gone_back += len(waiting)
+    running = {frame.func.key for frame in interp.stack() if frame.func is not None} if waiting else set()
     for one in waiting:
+        func = one.cls.find(one.name)
+        if not isinstance(func, v.Func) or func.key in running:
+            # One that computes its gradient by another gradient.
+            continue
         with interp.within(QUIET):
             interp.call(interp.attribute(one.cls, one.name, one.node), one.args, node or one.node)
 
