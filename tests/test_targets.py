@@ -546,6 +546,7 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ("- **tensorflow == 2.3.0**", "tensorflow", "2.3.0"),
         ("* TensorFlow 1.12.0;", "tensorflow", "1.12.0"),
         ("1. PyTorch 1.3", "torch", "1.3"),
+        ("2- PyTorch 1.3", "torch", "1.3"),
         ("- `tensorflow-gpu==1.14.0`", "tensorflow", "1.14.0"),
         ("- Python 3.6, Keras-2.2.4, CUDA 9", "keras", "2.2.4"),
         ("## Requirements\n\nPyTorch 1.6.0", "torch", "1.6.0"),

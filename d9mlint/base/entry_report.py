@@ -30,6 +30,7 @@ class EntryReport(msgspec.Struct):
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
     training does; ``device`` is what a program trains on that needs torch: the CPU alone, or anything else that it may put
     work on; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
+    ``saves_in_training`` are the ends of files in which it saves whole models that draw whenever they are called;
     ``switched_on`` are the switches of determinism that a program which trains has on.
     ``without_gradient`` packs, for a run over unreached code, which parameters of the functions that it calls are given
     tensors that do not require grad in all of these calls."""
@@ -53,6 +54,7 @@ class EntryReport(msgspec.Struct):
     device: Literal["", "cpu", "other"] = ""
     loads: list[str] = []
     saves: list[str] = []
+    saves_in_training: list[str] = []
     switched_on: list[str] = []
     without_gradient: bytes = _NOTHING
 
@@ -90,6 +92,9 @@ IF_READ = "if read "
 """Before a class and the attribute in which it keeps something: of a finding that holds if any file of a project may read
 that."""
 
+IF_SAVED = "if saved in training "
+"""Before the end of a file: of a finding that holds if a program of the project saves a whole model there that draws
+whenever it is called."""
 NO_GRADIENT = "no gradient of "
 """Before parameters of the function around, with commas: of a finding in code that no entry point reaches, which holds if
 any function of the project gives one of them a tensor that may require grad."""
@@ -120,4 +125,6 @@ def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
         if report.states == "begins" and not (report.loads and are_other_files(report.loads, saved)):
             states.add("resumes")
     evaluated = [EVALUATED] if "evaluates" in states and "resumes" not in states else []
-    return frozenset([*evaluated, *(one for report in reports for one in report.switched_on)])
+    switched = (one for report in reports for one in report.switched_on)
+    whole = (f"{IF_SAVED}{end}" for report in reports for end in report.saves_in_training)
+    return frozenset([*evaluated, *switched, *whole])

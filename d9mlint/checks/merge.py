@@ -9,6 +9,7 @@ import msgspec
 from d9mlint.base.entry_report import (
     DETERMINISTIC_MODE,
     EVALUATED,
+    IF_SAVED,
     LESS_IF_EVALUATED,
     OP_DETERMINISM,
     WORKSPACE,
@@ -55,7 +56,10 @@ def merge(
             if one.entry_point is None and one.scope and not asked.isdisjoint(one.remedy):
                 # A function: all programs that may call it have the switch, or are asked for it.
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)
-            if one.unless and one.unless in shown:
+            if one.unless.startswith(IF_SAVED):
+                if one.unless not in shown:
+                    continue
+            elif one.unless and one.unless in shown:
                 continue
             if one.unless == LESS_IF_EVALUATED and EVALUATED in shown:
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)

@@ -964,7 +964,7 @@ _ALTERNATIVES = re.compile(r"\s*(?:[/,]|\bor\b)\s*")
 _EQUALS = re.compile(r"\s*==\s*")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _TESTED = re.compile(r"\b(?:tested|developed|implemented|run) (?:with|on|under|using|in)\b", re.IGNORECASE)
-_ITEM = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
+_ITEM = re.compile(r"^(?:[-*+]|\d+[.)-])\s+")
 _RELEASE_IN_TEXT = (
     r"\b(pytorch|torch|tensorflow(?:-gpu)?|tf|keras)(?:\s+version)?[ \t=-]*\(?v?(\d+\.\d+(?:\.\d+)*)\)?"
 )

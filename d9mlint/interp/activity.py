@@ -28,7 +28,8 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.library import own_gradients
-from d9mlint.interp.library.weights import LOADING_METHODS, are_initial, is_meant
+from d9mlint.interp.library.weights import LOADING_METHODS, are_initial, is_meant, layers_within
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.listening import (
     Listening,
     listened_by,
@@ -42,7 +43,7 @@ from d9mlint.interp.memory import Memory, Tick, noted, remembered
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
-from d9mlint.interp.usage import flatten, handed_over
+from d9mlint.interp.usage import flatten, handed_over, masks
 from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
@@ -236,6 +237,8 @@ class Activity:
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])
     """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""
+    saved_in_training = remembered(set[str])
+    """How the files end in which it saves whole models with layers that draw whenever they are called."""
     applied = noted(list[own_gradients.Applied])
     """What was applied whose gradient the program computes itself,"""
     gone_back = remembered(int)
@@ -657,7 +660,12 @@ class Activity:
     @on_call_if(lambda activity, api: activity.kb.role(api, "saves-checkpoint") is not None)
     def saves_named(self, call: CallEvent) -> None:
         """Something is saved in a file."""
-        self.saved_files.update(ends_of(self._interp, call.args.get("f", 1)) or {""})
+        ends = ends_of(self._interp, call.args.get("f", 1))
+        self.saved_files.update(ends or {""})
+        saved = call.args.get("obj", 0)
+        if ends and isinstance(saved, (v.Inst, v.Obj)) and _is_whole(self._interp, saved):
+            if any(masks(self._interp, one) for one in layers_within(self._interp, saved)):
+                self.saved_in_training.update(ends)
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "loads-weights") is not None)
     def loads_file(self, call: CallEvent) -> None:
@@ -700,6 +708,11 @@ class Activity:
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
         _env(self._interp, event.name, event.value, event.node)
+
+
+def _is_whole(interp: Interp, value: v.Inst | v.Obj) -> bool:
+    """Whether what is saved is a model, with its code, and not its weights."""
+    return value.cls.find("forward") is not None if isinstance(value, v.Inst) else is_module(interp, value)
 
 
 def _by_keras(value: v.Value | None, depth: int = 0) -> bool:

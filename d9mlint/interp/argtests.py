@@ -184,7 +184,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
     if test.length is not None:
         if isinstance(value, v.Items):
             return None if value.open else len(value.elts) in _list(test.length)
-        return None
+        # A number has no length.
+        return False if isinstance(value, v.Lit) and isinstance(value.value, (int, float)) else None
     if test.nonzero is not None:
         numbers = plain(value) if isinstance(value, v.Items) else None
         if not isinstance(numbers, list | tuple) or not all(type(one) in (int, float) for one in numbers):

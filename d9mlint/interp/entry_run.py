@@ -412,6 +412,7 @@ class Analyzer:
             device=trained_on(interp) if entry is not None else "",
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
+            saves_in_training=sorted(interp.activity.saved_in_training),
             switched_on=_switched_on(interp) if trains else [],
             without_gradient=packed(self._parameters(interp)),
         )

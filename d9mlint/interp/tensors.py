@@ -432,13 +432,28 @@ def are_positions(interp: Interp, value: v.Value) -> bool:
 
 
 def _is_column(interp: Interp, array: v.Value) -> bool:
-    """Whether an array has one row for each of some numbers, such as actions that were remembered."""
-    if not isinstance(array, v.Obj) or interp.kb.role(array.api, "stacks-rows") is None:
+    """Whether an array has one row for each of some numbers, such as actions that were remembered, or is given that form."""
+    if not isinstance(array, v.Obj):
         return False
+    if interp.kb.role(array.api, "stacks-rows") is None:
+        return _has_column_size(interp, array)
     items = array.args.pos[0] if array.args.pos else None
     return isinstance(items, v.Items) and all(
         _is_number(interp, one) for item in items.elts for one in v.alternatives(item)
     )
+
+
+def _has_column_size(interp: Interp, array: v.Obj) -> bool:
+    """Whether the sizes that an array of two dimensions is made with, or brought to, say that it has one column."""
+    role = interp.kb.role(array.api, "sized-by")
+    if role is None and array.owner is not None:
+        role = interp.kb.role(f"?.{array.api.rpartition('.')[2]}", "sized-by")
+    if role is None:
+        return False
+    given = array.args.get(role.arg, role.pos)
+    sizes = given.elts if isinstance(given, v.Items) else array.args.pos if role.method else []
+    last = sizes[1] if len(sizes) == 2 else None
+    return isinstance(last, v.Lit) and last.value == 1 and not last.option
 
 
 def _is_number(interp: RunView, one: v.Value) -> bool:

@@ -172,6 +172,17 @@ def _is_evaluated(interp: Interp, obj: v.Obj) -> bool:
     return _starts_evaluated(interp, obj) if mode is None else v.truth(mode) is False
 
 
+def masks(interp: Interp, obj: v.Obj) -> bool:
+    """Whether a layer of PyTorch draws whenever it is called in the mode that it is in."""
+    return not _is_evaluated(interp, obj) and any(
+        entry.kind == "dropout"
+        and entry.library == "torch"
+        and entry.at == "use"
+        and rng.draws_now(interp, obj.args, entry)
+        for entry in interp.kb.rng(obj.api)
+    )
+
+
 def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
     """A library object is used: it and what it was built from draw what they draw at use."""
     entries = interp.kb.rng(obj.api)

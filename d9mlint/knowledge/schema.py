@@ -211,6 +211,7 @@ Role = Literal[
     "shows-structure",
     "spawns-environments",
     "starts-environments",
+    "sized-by",
     "stacks-rows",
     "starts-evaluated",
     "starts-in-training",

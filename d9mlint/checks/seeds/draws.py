@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from d9mlint.base.entry_report import MAY_SEED
+from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
@@ -46,6 +46,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
+from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.given_instead import others
 from d9mlint.interp.graphs import GENERATOR
 from d9mlint.interp.idle import is_dropped
@@ -65,9 +66,9 @@ from d9mlint.interp.naming import described_only, names_only, needs_form_only, t
 from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
-from d9mlint.interp.state import SEEDED, Rng, Site
+from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.tensors import TENSOR
+from d9mlint.interp.tensors import LOADING, TENSOR
 from d9mlint.interp.text import node_text, written
 from d9mlint.interp.unknown_models import MADE
 from d9mlint.interp.unread_orders import is_unread
@@ -188,6 +189,8 @@ class Drawn(NamedTuple):
 
 
 _USED = _TRAINING_ONLY - {"init"}
+_LOADS_CODE = "<2.6"
+"""The releases of PyTorch that load more than weights, unless they are asked not to."""
 _OUTERMOST = 5
 """Frames by which ways to a draw differ."""
 _OF_LAYERS = frozenset({"weak", "head", "use"})
@@ -298,6 +301,8 @@ class Seeds(GraphVariables, Rule):
     """Those of them that the program, which has ended, has only kept."""
     masks = remembered_table(tuple[str, Site], First)
     """The first draws of layers that draw unless their model is in evaluation mode, by where the layers were made."""
+    unpickled = remembered_table(str, Where)
+    """Where models are first used that were loaded from files as a whole, by how the files end."""
     switched = noted(list[v.Value])
     """Modules that the program has put into a mode."""
     switches_more = remembered(bool)
@@ -679,7 +684,8 @@ class Seeds(GraphVariables, Rule):
             if generator is not None and generator.seeded_from == rng:
                 at = (one, self.run.here(node))
                 self.borrowed[at] = bool(self.borrowed.get(at)) or entry.at == "use"
-        if kind == "weak" and entry.kind == "init":
+        if kind == "weak" and entry.kind == "init" and not self.run.importing:
+            # What an import does, every way of the program has in common.
             self.weights_of.setdefault(
                 (rng, self._way()), lambda: Drawn(self._here(event), Tick(self.run.now))
             )
@@ -994,12 +1000,37 @@ class Seeds(GraphVariables, Rule):
     @on(ObjectCallEvent)
     def layer_called(self, event: ObjectCallEvent) -> None:
         """A layer is given something."""
+        self._unpickled(event.obj, event.node)
         site = made_at(event.obj)
         if site is None or ("torch", site) not in self.initial:
             return
         self._by_default([site])
         if not is_loaded(event.obj):
             self.called[site] = Moment(self.run.steps)
+
+    @on_method("forward")
+    def forwarded(self, call: CallEvent) -> None:
+        """A model is called by the name of its method."""
+        self._unpickled(call.owner, call.node)
+
+    def _unpickled(self, model: v.Value | None, node: Any) -> None:
+        """A model is used that was loaded from a file as a whole."""
+        loaded = model
+        while isinstance(loaded, v.Obj) and loaded.api not in LOADING:
+            # What `load(path).cuda()` gives is the model still; an item of what was loaded is something else.
+            loaded = loaded.owner if loaded.api.rpartition(".")[2].isalpha() else None
+        if (
+            not isinstance(loaded, v.Obj)
+            or self.run.state.aside
+            or self.run.state.level("torch")[0] != UNSEEDED
+        ):
+            return
+        only_weights = loaded.args.kw.get("weights_only")
+        older = self.run.targets is not None and self.run.targets.may_match("torch", _LOADS_CODE)
+        if not older if only_weights is None else v.truth(only_weights) is not False:
+            return
+        for end in ends_of(self.run, loaded.args.get("f", 0)):
+            self.unpickled.setdefault(end, lambda: Where(self.run, node, "torch"))
 
     @on_method("predict", "predict_on_batch", "evaluate")
     def predicts(self, call: CallEvent) -> None:
@@ -1149,6 +1180,7 @@ class Seeds(GraphVariables, Rule):
                 unread = {x.place.site for x in seed.draws} - counting.keys()
                 first = seed.draw if seed.draw.site not in replaced | lost | unread else left[0].place
                 self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
+        self._masks_of_unpickled(training)
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))
         reported: dict[str, GeneratorEntry] = {}
@@ -1161,6 +1193,26 @@ class Seeds(GraphVariables, Rule):
                 continue
             if self._missing(generator, training, asked):
                 reported[generator.id] = generator
+
+    def _masks_of_unpickled(self, training: bool) -> None:
+        """Report models that another program has saved as a whole, and that nothing puts into evaluation mode."""
+        if training or self.switches_more or where(self.run, MODE_SET) is not None:
+            return
+        generator = self.run.kb.generators["torch"]
+        for end in self.unpickled.known():
+            self.report(
+                generator.rule,
+                self.unpickled[end],
+                f"the model in `{end.rpartition('/')[2]}` has layers that draw random numbers whenever it is used: it is "
+                "saved in training mode, and nothing puts it into evaluation mode",
+                "call `eval()` on the model before it predicts",
+                subject=generator.id,
+                severity=Severity.WARNING,
+                confidence=Confidence.MEDIUM,
+                entry_wide=True,
+                remedy=("eval",),
+                unless=f"{IF_SAVED}{end}",
+            )
 
     def _is_read(self, kept: Kept) -> bool:
         """Whether anything reads the variable of a module that keeps a model, or another model is made of its classes."""

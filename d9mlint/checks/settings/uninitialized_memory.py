@@ -26,6 +26,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
     OperatorEvent,
 )
+from d9mlint.interp.library.own_gradients import is_followed
 from d9mlint.interp.listening import on, on_object_attribute
 from d9mlint.interp.memory import marks_values, remembered
 from d9mlint.interp.named_sizes import Size, counts, is_whole, names_of_size, size_of
@@ -189,7 +190,10 @@ class UninitializedMemory(Rule):
                 self.contents[owner] = "written"
             else:
                 self.read(event.owner)
-        if not roles.keys().isdisjoint(("looks-only", "holds", "views", "copies")):
+        applied = roles.get("calls-on-class")
+        if not roles.keys().isdisjoint(("looks-only", "holds", "views", "copies")) or (
+            applied is not None and is_followed(event.owner, applied)
+        ):
             return
         reads = "reads" in roles and "parts" not in roles and "writes" not in roles and not name.endswith("_")
         reads = reads and not (name[:1].isupper() and _is_filled_later(self.run))

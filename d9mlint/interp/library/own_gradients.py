@@ -50,21 +50,23 @@ def apply(interp: Interp, cls: v.Cls, role: RoleEntry, args: v.Args, node: Any) 
             inputs = v.Items("t", args.pos, args.star or args.dstar)
             interp.call(interp.attribute(cls, apart, node), v.Args([context, inputs, result]), node)
     grad = tensors.requires_grad(interp, args.values()) if not args.star else None
+    api = role.apis[0]
     if grad is not False and isinstance(cls.find(back), v.Func):
         found = list(result.elts) if isinstance(result, v.Items) else [result]
-        gradients = [_tensor(one, False) or tensors.make(tensors.BATCH, NOTHING) for one in found]
+        gradients = [_tensor(api, one, False) or tensors.make(tensors.BATCH, NOTHING) for one in found]
         interp.activity.applied.add(Applied(cls, back, v.Args([context, *gradients]), node))
     if isinstance(result, v.Items):
-        return v.Items(result.kind, [_tensor(one, grad) or one for one in result.elts], result.open)
-    return _tensor(result, grad)
+        elements = [_tensor(api, one, grad) or one for one in result.elts]
+        return v.Items(result.kind, elements, result.open)
+    return _tensor(api, result, grad)
 
 
-def _tensor(value: v.Value, grad: bool | None) -> v.Obj | None:
+def _tensor(api: str, value: v.Value, grad: bool | None) -> v.Obj | None:
     """A tensor like another one, of which only that may differ whether it requires grad."""
     if not isinstance(value, v.Obj) or value.type != tensors.TENSOR:
         return None
-    made = tensors.make(value.api, form(value)._replace(grad=grad), value.likely)
-    made.args, made.node, made.file, made.owner = v.Args([value]), value.node, value.file, value.owner
+    made = tensors.make(api, form(value)._replace(grad=grad), value.likely)
+    made.args, made.node, made.file = v.Args([value]), value.node, value.file
     return made
 
 
@@ -76,7 +78,12 @@ def take_gradients(interp: Interp, node: Any = None) -> None:
         return
     waiting = list(activity.applied)[activity.gone_back :]
     activity.gone_back += len(waiting)
+    running = {frame.func.key for frame in interp.stack() if frame.func is not None} if waiting else set()
     for one in waiting:
+        func = one.cls.find(one.name)
+        if not isinstance(func, v.Func) or func.key in running:
+            # One that computes its gradient by another gradient.
+            continue
         with interp.within(QUIET):
             interp.call(interp.attribute(one.cls, one.name, one.node), one.args, node or one.node)
 

@@ -219,10 +219,15 @@ def places_left(run: RunView, model: v.Value, graphs: bool = False) -> set[Site]
 
 def places_within(run: RunView, module: v.Value) -> set[Site]:
     """Where a module and all that it has registered, or wraps, were made."""
+    sites = (made_at(one) for one in layers_within(run, module))
+    return {site for site in sites if site is not None}
+
+
+def layers_within(run: RunView, module: v.Value) -> list[v.Obj]:
+    """The modules of libraries, and the parameters, that a module has registered, or wraps, with itself."""
     seen: dict[v.Value, None] = {}
     _reach(run, module, seen, True)
-    sites = (made_at(one) for one in seen if isinstance(one, v.Obj))
-    return {site for site in sites if site is not None}
+    return [one for one in seen if isinstance(one, v.Obj)]
 
 
 def _reach(interp: RunView, value: v.Value, seen: dict[v.Value, None], graphs: bool) -> None:
