@@ -34,11 +34,11 @@ from d9mlint.store.executors import executor_for
 ROOT = "/project"
 
 
-def run(files: Mapping[str, str]) -> Runs:
+def run(files: Mapping[str, str], torch: str = "2.6") -> Runs:
     """The reports of a project, in the order of its files."""
     facts = [ProjectFile(f"{ROOT}/{name}", name, extract(text, "")) for name, text in files.items()]
     known = knowledge.load()
-    targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
+    targets = find_targets("/nowhere", torch_version=torch, tensorflow_version="2.15")
     return analyze(Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known, known.rules)))
 
 
@@ -1321,6 +1321,38 @@ def test_what_is_wrong_in_another_program_is_said_of_that_one() -> None:
     assert found["DET401"].message.endswith("(also when second.py, third.py run)")
     assert found["DET302"].message.endswith("PyTorch's own CUDA kernels (also when third.py runs)")
     assert found["DET302"].flow[-1].message.startswith("`second.py` trains on CUDA without ")
+
+
+def test_a_program_with_few_ops_that_vary_is_named_beside_one_with_many() -> None:
+    files = {
+        "common.py": "def fit(net, x):\n    for _ in range(3):\n        net(x).sum().backward()\n",
+        "few.py": (
+            "import torch\nfrom common import fit\ntorch.manual_seed(0)\n"
+            "fit(torch.nn.Embedding(100, 4).cuda(), torch.randint(0, 100, (400,)).cuda())\n"
+        ),
+        "many.py": (
+            "import torch\nfrom common import fit\ntorch.manual_seed(0)\n"
+            "fit(torch.nn.Conv2d(3, 4, 3).cuda(), torch.ones(4, 3, 8, 8).cuda())\n"
+        ),
+    }
+    [found] = [f for f in run(files, "2.11").findings() if f.code == "DET302"]
+    assert found.message.startswith("`many.py` trains on CUDA without ")
+    assert found.message.endswith("(also when few.py runs)")
+    assert found.flow[-1].message.startswith(
+        "when few.py runs, of its ops only `torch.nn.Embedding` may differ"
+    )
+
+    [alone] = [
+        f
+        for f in run({k: files[k] for k in ("common.py", "few.py")}, "2.11").findings()
+        if f.code == "DET302"
+    ]
+    assert "; of its ops only `torch.nn.Embedding` may differ between runs" in alone.message
+
+    files["second.py"] = files["few.py"]
+    del files["many.py"]
+    [found] = [f for f in run(files, "2.11").findings() if f.code == "DET302"]
+    assert found.message.endswith("(also when second.py runs)")
 
 
 TRIED_OUT = {

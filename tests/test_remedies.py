@@ -152,6 +152,7 @@ CTC = (
         ("with torch.backends.cudnn.flags(deterministic=True)", "pass", False),
         ("with torch.backends.cudnn.flags(enabled=True)", "pass", True),
         ("if True", "torch.backends.cudnn.enabled = False", False),
+        ("if True", "torch.backends.cudnn.deterministic = True", False),
         ("if True", "pass", True),
     ],
 )
@@ -162,6 +163,7 @@ def test_the_conditions_of_cudnn_are_no_remedy_where_it_is_off(
     text = CTC.format(loss=loss, made=made, context=context, first=first)
     (found,) = findings(tmp_path, text, "DET404")
     assert ("cudnn.deterministic" in found.help) is cudnn and "on the CPU" in found.help
+    assert ("what cuDNN takes" in found.help) is (cudnn or ".cudnn.deterministic" in first)
 
 
 def test_a_program_of_tensorflow_1_is_given_no_call_of_tensorflow_2(tmp_path: Path) -> None:
@@ -1299,3 +1301,23 @@ def test_the_release_of_tensorflow_is_no_ground_where_keras_runs_on_another_back
     )
     (found,) = findings(tmp_path, text, "DET104")
     assert bool(found.targets) is said
+
+
+@pytest.mark.parametrize(
+    ("workers", "code", "expected"),
+    [
+        ("0", "DET103", "call `random.seed(seed)` at"),
+        ("2", "DET101", "call `torch.manual_seed(seed)` at"),
+        ("int(sys.argv[1])", "DET103", "call `random.seed(seed)` and `torch.manual_seed(seed)` at"),
+    ],
+)
+def test_what_seeds_the_workers_of_a_loader_is_named_where_it_may_have_some(
+    tmp_path: Path, workers: str, code: str, expected: str
+) -> None:
+    text = (
+        "import random\nimport sys\n\nfrom torch.utils.data import DataLoader\n\n\ndef pick(items):\n"
+        "    return random.choice(items)\n\n\nif __name__ == '__main__':\n"
+        f"    print(list(DataLoader(range(16), batch_size=4, num_workers={workers}, collate_fn=pick)))\n"
+    )
+    (found,) = findings(tmp_path, text, code)
+    assert found.help.startswith(expected)

@@ -30,7 +30,7 @@ class EntryReport(msgspec.Struct):
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
     training does; ``device`` is what a program trains on that needs torch: the CPU alone, or anything else that it may put
     work on; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
-    ``switched_on`` says that a program which trains enables op determinism.
+    ``switched_on`` are the switches of determinism that a program which trains has on.
     ``without_gradient`` packs, for a run over unreached code, which parameters of the functions that it calls are given
     tensors that do not require grad in all of these calls."""
 
@@ -53,7 +53,7 @@ class EntryReport(msgspec.Struct):
     device: Literal["", "cpu", "other"] = ""
     loads: list[str] = []
     saves: list[str] = []
-    switched_on: bool = False
+    switched_on: list[str] = []
     without_gradient: bytes = _NOTHING
 
     def functions_reached(self) -> dict[int, list[int]]:
@@ -78,7 +78,10 @@ EVALUATED = "evaluated"
 """What programs of a project show that give loaded states to models alone, which they do not train, if no other one
 goes on with training."""
 OP_DETERMINISM = "op determinism"
-"""What programs of a project show of which one trains with op determinism."""
+DETERMINISTIC_MODE = "deterministic mode"
+WORKSPACE = "workspace of cuBLAS"
+"""What programs of a project show of which one trains with op determinism of TensorFlow, with deterministic mode of PyTorch,
+or with the variable set that gives cuBLAS its workspace."""
 LESS_IF_EVALUATED = "less if evaluated"
 """Of a finding that is advice where the programs show that."""
 MAY_SEED = "may seed "
@@ -117,4 +120,4 @@ def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
         if report.states == "begins" and not (report.loads and are_other_files(report.loads, saved)):
             states.add("resumes")
     evaluated = [EVALUATED] if "evaluates" in states and "resumes" not in states else []
-    return frozenset([*evaluated, *([OP_DETERMINISM] if any(one.switched_on for one in reports) else [])])
+    return frozenset([*evaluated, *(one for report in reports for one in report.switched_on)])

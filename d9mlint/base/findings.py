@@ -16,6 +16,8 @@ RAISES = "raises"
 """Stands there where ops have to be replaced before the mode can be switched on."""
 SWITCHED = "switched"
 """Stands in ``remedy`` of an op whose remedy is the switch that another finding asks each program for."""
+VARIABLE = "variable"
+"""Stands there where the remedy sets the variable that gives cuBLAS its workspace, alone or with something else."""
 UNCOVERED = "uncovered"
 """Stands there where a variable of an old release of TensorFlow covers no op of the program."""
 RENAMED = "renamed"
@@ -96,6 +98,10 @@ class Step(msgspec.Struct, frozen=True, order=True):
     start: int
     end: int
     message: str
+
+
+OF_OPS = "of its ops only"
+"""Begins what a message says of the ops of a program, where it stands on few of them."""
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from d9mlint.base.findings import (
+    OF_OPS,
     RAISES,
     REPEATED,
     WARNED,
@@ -240,7 +241,7 @@ class Reporter:
         ]
         return msgspec.structs.replace(
             finding,
-            message=f"{finding.message}; of its ops only {names} may differ between runs ({ops[0].targets[0]})",
+            message=f"{finding.message}; {OF_OPS} {names} may differ between runs ({ops[0].targets[0]})",
             targets=finding.targets or ops[0].targets[:2],
             flow=(*finding.flow, *steps),
         )

@@ -6,16 +6,34 @@ from collections.abc import Container, Iterable
 
 import msgspec
 
-from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED, OP_DETERMINISM
-from d9mlint.base.findings import RAISES, SWITCHED, WARNED, WARNS, Confidence, Finding, Severity, Step
+from d9mlint.base.entry_report import (
+    DETERMINISTIC_MODE,
+    EVALUATED,
+    LESS_IF_EVALUATED,
+    OP_DETERMINISM,
+    WORKSPACE,
+)
+from d9mlint.base.findings import (
+    OF_OPS,
+    RAISES,
+    SWITCHED,
+    VARIABLE,
+    WARNED,
+    WARNS,
+    Confidence,
+    Finding,
+    Severity,
+    Step,
+)
 from d9mlint.base.terminal import listed, shortened
+from d9mlint.checks.base import MODE
 
 MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
-_SWITCH = "DET306"
-"""The rule that asks each program for op determinism."""
 MAX_OPS = 6
 """Ops that a help names."""
+_SWITCHES = {SWITCHED: OP_DETERMINISM, MODE: DETERMINISTIC_MODE, VARIABLE: WORKSPACE}
+"""Words for remedies, with what programs show that have done so."""
 
 
 def merge(
@@ -31,10 +49,10 @@ def merge(
     leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     reports = [list(findings) for findings in found]
-    asked = OP_DETERMINISM in shown or any(one.code == _SWITCH for findings in reports for one in findings)
+    asked = _asked(reports, shown)
     for findings in reports:
         for one in findings:
-            if asked and SWITCHED in one.remedy and one.entry_point is None and one.scope:
+            if one.entry_point is None and one.scope and not asked.isdisjoint(one.remedy):
                 # A function: all programs that may call it have the switch, or are asked for it.
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             if one.unless and one.unless in shown:
@@ -48,6 +66,19 @@ def merge(
         best = _best(group, training, trials)
         alike.setdefault((best.code, best.path, best.start, best.end, best.message), []).extend(group)
     return sorted((_joined(group, training, trials) for group in alike.values()), key=lambda f: f.sort_key)
+
+
+def _asked(reports: list[list[Finding]], shown: Container[str]) -> set[str]:
+    """The words for remedies that are switches of whole programs which a program of the project has on, or that
+    something asks it for."""
+    asked = {word for word, switch in _SWITCHES.items() if switch in shown}
+    for findings in reports:
+        for one in findings:
+            if one.code == "DET306":
+                asked.add(SWITCHED)
+            elif one.entry_point and VARIABLE in one.remedy and one.severity is not Severity.ADVICE:
+                asked.add(VARIABLE)
+    return asked
 
 
 def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:
@@ -81,7 +112,7 @@ def _best(group: list[Finding], training: Container[str], trials: Container[str]
 
 
 def _joined(group: list[Finding], training: Container[str], trials: Container[str]) -> Finding:
-    best = _best(group, training, trials)
+    best = _of_most_ops(_best(group, training, trials), group)
     sure = {
         f.entry_point
         for f in group
@@ -90,15 +121,19 @@ def _joined(group: list[Finding], training: Container[str], trials: Container[st
         and (f.severity is not Severity.ADVICE or f.message == best.message)
     }
     others = sorted(sure - {best.entry_point})
-    message = _of_any_program(best)
+    message, _, ops = _of_any_program(best).partition(f"; {OF_OPS}")
     best = _after_fixing(best, group)
     if not others or not best.entry_point:
         return best
-    same = {f.entry_point for f in group if _of_any_program(f) == message}
+    same = {f.entry_point for f in group if _is_said_of(f, message, ops)}
     # What is wrong in another program may be something else: its message says it.
     apart = {f.entry_point or "": f for f in reversed(_ranked(group, training)) if f.entry_point not in same}
+    fewer = {f.entry_point or "": f for f in group if not ops and _few_ops(f)}
     notes = [
-        Step(f.path, f.start, f.end, _in_program(f)) for f in (apart[one] for one in others if one in apart)
+        Step(f.path, f.start, f.end, text)
+        for one in others
+        if (f := apart.get(one) or fewer.get(one)) is not None
+        and (text := _in_program(f) if one in apart else f"when {one} runs, {_few_ops(f)}")
     ][:MAX_NAMED]
     best = msgspec.structs.replace(best, flow=(*best.flow, *notes))
     others = [one for one in others if one not in apart]
@@ -107,6 +142,32 @@ def _joined(group: list[Finding], training: Container[str], trials: Container[st
     named = shortened(others, MAX_NAMED)
     verb = "runs" if len(others) == 1 else "run"
     return msgspec.structs.replace(best, message=f"{best.message} (also when {named} {verb})")
+
+
+def _of_most_ops(best: Finding, group: list[Finding]) -> Finding:
+    """Of one program that has something in another way than the best finding: what it says is then true of the program of
+    the best one too, of which only a few ops may vary."""
+    if not _few_ops(best):
+        return best
+    message = _of_any_program(best).partition(f"; {OF_OPS}")[0]
+    wider = (
+        f
+        for f in sorted(group, key=lambda f: (f.entry_point or "~", f.flow))
+        if _of_any_program(f) == message and f.confidence is best.confidence and f.severity is best.severity
+    )
+    return next(wider, best)
+
+
+def _few_ops(finding: Finding) -> str:
+    """What a message says of the ops of a program, where only few of them may vary."""
+    _, found, ops = finding.message.partition(f"; {OF_OPS}")
+    return f"{OF_OPS}{ops}" if found else ""
+
+
+def _is_said_of(finding: Finding, message: str, ops: str) -> bool:
+    """Whether a message is true of the program of a finding too: that of one with all its ops says it of few as well."""
+    said, _, of_ops = _of_any_program(finding).partition(f"; {OF_OPS}")
+    return said == message and ops in ("", of_ops)
 
 
 def _of_any_program(finding: Finding) -> str:

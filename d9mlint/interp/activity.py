@@ -20,6 +20,7 @@ from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named,
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
 from d9mlint.interp.events import CallEvent, EndEvent, EnvironmentEvent, ObjectAttributeEvent, ObjectCallEvent
 from d9mlint.interp.file_names import ends_of
+from d9mlint.interp.library import own_gradients
 from d9mlint.interp.library.weights import LOADING_METHODS, are_initial, is_meant
 from d9mlint.interp.listening import (
     Listening,
@@ -30,7 +31,7 @@ from d9mlint.interp.listening import (
     on_method,
     on_object_attribute,
 )
-from d9mlint.interp.memory import Memory, Tick, remembered
+from d9mlint.interp.memory import Memory, Tick, noted, remembered
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
 from d9mlint.interp.usage import flatten, handed_over
@@ -133,6 +134,8 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
             interp.places[flag] = place
         if log is not None and _is_first(log.places, flag, aside):
             log.places[flag] = place
+    if flag == TRAIN and not kind:
+        own_gradients.take_gradients(interp, node)
     if flag in _CUDA_FLAGS and not option and CUDA_ALWAYS not in interp.places and not aside:
         note(interp, CUDA_ALWAYS, node, subject)
 
@@ -224,6 +227,10 @@ class Activity:
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])
     """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""
+    applied = noted(list[own_gradients.Applied])
+    """What was applied whose gradient the program computes itself,"""
+    gone_back = remembered(int)
+    """and for how much of that a gradient was taken."""
     trainer_switch = remembered(str)
     """How the trainer that trains is made deterministic."""
 

@@ -21,6 +21,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.called_methods import ANY_METHOD, Called, may_inherit, waiting, waits_for
 from d9mlint.interp.containers import (
     BASE,
     SEQUENTIAL,
@@ -71,12 +72,14 @@ from d9mlint.interp.library import (
     bindings,
     command_line_files,
     commands,
+    configs,
     environments,
     estimators,
     experiments,
     functional_modules,
     hooks,
     inputs,
+    own_gradients,
     own_methods,
     processes,
     records,
@@ -97,7 +100,7 @@ from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import is_module
-from d9mlint.interp.methods import bind_method
+from d9mlint.interp.methods import bind_method, named_from
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import KEYED, SORT_KEY, ties
@@ -619,15 +622,7 @@ def annotated(interp: Interp, func: v.Func, annotation: m.Expr) -> v.Value:
         return v.UNKNOWN
     else:
         return _one_of(interp, func, annotation)
-    head, _, rest = name.partition(".")
-    env: v.Env | None = func.env
-    value: v.Value | None = None
-    while env is not None and value is None:
-        value = env.read(head)
-        env = env.parent
-    value = value or func.mod.env.read(head) or interp.typed(func.mod, head)
-    for part in rest.split(".") if rest and value is not None else ():
-        value = interp.attribute(value, part) if value is not None else None
+    value = named_from(interp, func, name)
     if isinstance(value, v.Cls):
         return blank_instance(interp, value)
     if isinstance(value, v.Ext):
@@ -935,50 +930,47 @@ def run_methods(
     interp: Interp,
     inst: v.Inst,
     node: Any,
-    without: frozenset[str] = frozenset(),
     caller: RunnerEntry | None = None,
+    method: str = "",
     mode: str = "",
 ) -> None:
-    """Run every method of an instance that a library will call: once, with unknown arguments, but for batches of
-    data. Methods ``without`` are not called. What is known of the ``caller`` says which are called without gradients.
-    Layers of Keras are called in a ``mode``, once in each."""
+    """Run the methods of an instance that a library will call in one of its own, a ``method`` of the ``caller`` if that is
+    known: each once, with unknown arguments, but for batches of data. What is known of the ``caller`` says which are called
+    without gradients. Layers of Keras are called in a ``mode``, once in each."""
+    without: frozenset[str] = frozenset()
     if mode and layer_modes.is_layer(interp, inst):
         with interp.within(mode):
             layer_modes.run_layer(interp, inst, _ANY_INPUT, node, mode)
-        without |= {layer_modes.CALL}
-    if (inst, without) in interp.methods_run or (inst, frozenset()) in interp.methods_run:
-        return
-    interp.memory.changed()
-    interp.methods_run.add((inst, without))
-    # Whoever calls the methods of a module puts it into a mode.
-    set_training(interp, inst, None)
+        without = frozenset({layer_modes.CALL})
+    called = Called(interp, inst.cls, method)
+    evaluates = caller is not None and method in caller.evaluates
     known = {*caller.batches, *caller.without_gradient} if caller is not None else set[str]()
-    without |= _called_by_others(interp, inst) - known
+    without |= _called_by_others(interp, inst, called) - known
+    first = True
     for cls in inst.cls.mro():
         for name, member in list(cls.env.all().items()):
-            if isinstance(member, v.Func) and (not name.startswith("__") or name in _PROTOCOL):
-                if inst.cls.find(name) is member and name not in without:
-                    data = caller.batches.get(name) if caller is not None else None
-                    kw: dict[str, v.Value] = {data: tensors.batch("")} if data else {}
-                    quiet = (
-                        ("torch.no_grad",) if caller is not None and name in caller.without_gradient else ()
-                    )
-                    with interp.within(*quiet):
-                        call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
+            if not isinstance(member, v.Func) or inst.cls.find(name) is not member or name in without:
+                continue
+            if name not in _PROTOCOL and (name.startswith("__") or name not in called):
+                continue
+            quiet = evaluates or (caller is not None and name in caller.without_gradient)
+            if (inst, name, quiet) in interp.methods_run:
+                continue
+            if first:
+                first = False
+                interp.memory.changed()
+                # Whoever calls the methods of a module puts it into a mode.
+                set_training(interp, inst, None)
+            interp.methods_run.add((inst, name, quiet))
+            data = caller.batches.get(name) if caller is not None else None
+            kw: dict[str, v.Value] = {data: tensors.batch("")} if data else {}
+            with interp.within(*(("torch.no_grad",) if quiet else ())):
+                call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
 
 
-def _may_inherit(interp: Interp, cls: v.Cls) -> bool:
-    """Whether a class may have methods that the project does not show and that run others of its methods. Without them, a
-    call of a method that no class of the project defines raises."""
-    shown = all(isinstance(base, (v.Cls, v.Ext)) for one in cls.mro() for base in one.bases)
-    if not shown or cls.decorated or cls.find("__getattr__") is not None:
-        return True
-    bases = map(interp.kb.canonical, cls.external_bases())
-    return any(interp.kb.role(base, "runs-no-methods") is None for base in bases)
-
-
-def _called_by_others(interp: Interp, inst: v.Inst) -> frozenset[str]:
-    """The methods of an instance that others of its methods call, with arguments that are seen there."""
+def _called_by_others(interp: Interp, inst: v.Inst, called: Called) -> frozenset[str]:
+    """The methods of an instance that others of its methods call, with arguments that are seen there, and that a library
+    does not call for their names."""
     found: set[str] = set()
     for cls in inst.cls.mro():
         for name, member in cls.env.all().items():
@@ -987,9 +979,9 @@ def _called_by_others(interp: Interp, inst: v.Inst) -> frozenset[str]:
             own = member.fn.params[0].name
             for node in nodes(interp.body(member)):
                 if isinstance(node, m.Call) and isinstance(node.func, m.Name):
-                    first, _, called = node.func.id.partition(".")
-                    if first == own and called != name:
-                        found.add(called)
+                    first, _, other = node.func.id.partition(".")
+                    if first == own and other != name and not called.hooks(other):
+                        found.add(other)
     return frozenset(found)
 
 
@@ -1030,7 +1022,13 @@ def _make_objects(
 def _use_class(interp: Interp, cls: v.Cls, args: v.Args, node: Any, found: Runner | None) -> None:
     made = call(interp, cls, args, node)
     if isinstance(made, v.Inst):
-        run_methods(interp, made, node, caller=found.entry if found is not None else None)
+        run_methods(
+            interp,
+            made,
+            node,
+            found.entry if found is not None else None,
+            ANY_METHOD if found is not None else "",
+        )
 
 
 def _derived(interp: Interp, base: str) -> list[v.Cls]:
@@ -1126,6 +1124,8 @@ def _call_external(
             return wrapped
     elif (role := roles.get("configuration")) is not None:
         return configuration(role, args)
+    elif roles and (config := configs.built(interp, roles, args, node)) is not None:
+        return config
     elif (found := configuration_in_file(interp, api, args, node)) is not None:
         return found
     elif (kept := functional_modules.keep_fields(interp, api, v.NONE, args, node)) is not None:
@@ -1354,9 +1354,7 @@ def _callbacks(
     interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None
 ) -> v.Value | None:
     found = runner(interp, owner) if owner is not None else None
-    without: frozenset[str] = frozenset()
-    if found is not None and api.rpartition(".")[2] in found.entry.evaluates:
-        without = frozenset(found.entry.training_hooks)
+    method = api.rpartition(".")[2]
     if api in _LATER and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
         return call(interp, args.pos[0], processes.given_to_task(api, args) or _ANY, node)
     if hands_over_training(interp, api, args):
@@ -1384,6 +1382,7 @@ def _callbacks(
         for one in v.alternatives(args.get(called.arg, called.pos) or v.NONE):
             if isinstance(one, v.Inst):
                 run_methods(interp, one, node)
+    caller = found.entry if found is not None else None
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, v.Func) and one.key in interp.decorated:
@@ -1408,7 +1407,8 @@ def _callbacks(
                 elif not interp.importing:
                     commands.serve(interp, one)
             elif isinstance(one, v.Inst) and interp.kb.call_is("runs-methods", api):
-                run_methods(interp, one, node, without, found.entry if found is not None else None)
+                if made is None or not waits_for(interp, one, made.entry):
+                    run_methods(interp, one, node, caller, method)
             elif (
                 isinstance(one, v.Inst)
                 and interp.kb.call_is("calls-objects", api)
@@ -1423,8 +1423,9 @@ def _callbacks(
                         isinstance(elt, v.Inst)
                         and interp.kb.call_is("runs-methods", api)
                         and _is_called_back(interp, elt)
+                        and (made is None or not waits_for(interp, elt, made.entry))
                     ):
-                        run_methods(interp, elt, node, without, found.entry if found is not None else None)
+                        run_methods(interp, elt, node, caller, method)
     return None
 
 
@@ -1717,8 +1718,17 @@ def _call_member(
             return given
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
+    if isinstance(owner, (v.Obj, v.Inst)) and (
+        name in interp.kb.training_methods or name in interp.kb.evaluating_methods
+    ):
+        trainer = runner(interp, owner)
+        if trainer is not None:
+            for inst in waiting(interp, owner, name, trainer.entry):
+                run_methods(interp, inst, node, trainer.entry, name)
     if method.on_class is not None and isinstance(owner, v.Cls):
-        own_methods.run_on_class(interp, owner, method.on_class, args, node)
+        given = own_gradients.apply(interp, owner, method.on_class, args, node)
+        if given is not None:
+            return given
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:
@@ -1751,9 +1761,10 @@ def _call_member(
     if isinstance(owner, v.Obj) and name.startswith("fit") and interp.kb.call_is("fits-parts", owner.api):
         _fit_parts(interp, owner, args, node)
     if isinstance(owner, v.Inst) and (
-        mode or (interp.kb.call_is("runs-methods", f"*.{name}") and _may_inherit(interp, owner.cls))
+        mode or (interp.kb.call_is("runs-methods", f"*.{name}") and may_inherit(interp, owner.cls))
     ):
-        run_methods(interp, owner, node, mode=mode)
+        trainer = runner(interp, owner)
+        run_methods(interp, owner, node, trainer.entry if trainer is not None else None, name, mode)
     if isinstance(owner, v.Obj) and any(name in entry.chained for entry in interp.kb.runners(owner.api)):
         return owner
     if isinstance(owner, v.Cls):

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from d9mlint.base.entry_report import EntryReport, packed
+from d9mlint.base.entry_report import (
+    DETERMINISTIC_MODE,
+    OP_DETERMINISM,
+    WORKSPACE,
+    EntryReport,
+    packed,
+)
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, Activity, states, trained_on
@@ -26,7 +32,7 @@ from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.interpreter import MAIN, Interp
-from d9mlint.interp.library import commands, hooks
+from d9mlint.interp.library import commands, hooks, own_gradients
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.listening import Wanted
@@ -34,7 +40,7 @@ from d9mlint.interp.overwritten import Overwritten
 from d9mlint.interp.releases import ReleaseNames
 from d9mlint.interp.replaced import Replaced
 from d9mlint.interp.storage import Storage
-from d9mlint.interp.switches import Switches
+from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, Switches
 from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import keep_oldest
@@ -367,6 +373,8 @@ class Analyzer:
         try:
             start(interp)
             hooks.run_rest(interp)
+            if TRAIN in interp.places:
+                own_gradients.take_gradients(interp)
             interp.listeners.tell(EndEvent())
         except BudgetExceeded:
             pass  # the cut is noted
@@ -404,9 +412,19 @@ class Analyzer:
             device=trained_on(interp) if entry is not None else "",
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
-            switched_on=trains and interp.switches.tf_wanted,
+            switched_on=_switched_on(interp) if trains else [],
             without_gradient=packed(self._parameters(interp)),
         )
+
+
+def _switched_on(interp: Interp) -> list[str]:
+    """The switches of determinism that a program has on at its end."""
+    switches = (
+        (OP_DETERMINISM, interp.switches.tf_wanted),
+        (DETERMINISTIC_MODE, interp.switches.torch_on or interp.mode(DETERMINISTIC).value is True),
+        (WORKSPACE, interp.state.env.get(CUBLAS) is not None),
+    )
+    return [name for name, is_on in switches if is_on]
 
 
 def _inferred(interp: Interp) -> Releases:

@@ -280,7 +280,7 @@ class Interp:
         # What the program itself stored on modules of libraries.
         self.library_attributes = LibraryAttributes()
         self.blanks: dict[v.Cls, v.Inst] = {}
-        self.methods_run: set[tuple[v.Inst, frozenset[str]]] = set()
+        self.methods_run: set[tuple[v.Inst, str, bool]] = set()
         self.modes_run: set[tuple[v.Inst, str]] = set()
         self.orders = Orders(knowledge)
         # The call of a sort whose key function is running.

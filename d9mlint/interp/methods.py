@@ -35,3 +35,17 @@ def is_decorated(func: v.Func, name: str) -> bool:
 
 def _is_property(func: v.Func) -> bool:
     return any(isinstance(d, v.Ext) and d.name.rpartition(".")[2] in _PROPERTIES for d in func.decorated)
+
+
+def named_from(interp: Interp, func: v.Func, name: str) -> v.Value | None:
+    """What a dotted name means where a function is defined, as in an annotation; None where nothing defines it."""
+    head, _, rest = name.partition(".")
+    env: v.Env | None = func.env
+    value: v.Value | None = None
+    while env is not None and value is None:
+        value = env.read(head)
+        env = env.parent
+    value = value or func.mod.env.read(head) or interp.typed(func.mod, head)
+    for part in rest.split(".") if rest and value is not None else ():
+        value = interp.attribute(value, part) if value is not None else None
+    return value

@@ -27,7 +27,8 @@ class Rng(NamedTuple):
     ``parent`` is the RNG of another process that gave it its seed; ``elsewhere`` whether another graph of TensorFlow
     has been seeded, at ``site``; ``new_graph`` whether the program made the graph that is the default one, so that no
     seed at its start is for it, and ``graph`` the context that makes it the default one, or, for an ``estimator``, what its
-    seed would be given to; ``some_ranks`` whether only some of the processes of the program have seeded it."""
+    seed would be given to; ``some_ranks`` whether only some of the processes of the program have seeded it; ``or_worker``
+    is the RNG that gives it its seed if what is running is in a worker, which is not known."""
 
     level: int
     option: str = ""
@@ -39,6 +40,7 @@ class Rng(NamedTuple):
     some_ranks: bool = False
     graph: Site | None = None
     estimator: bool = False
+    or_worker: str = ""
 
 
 class Setting(NamedTuple):
@@ -245,7 +247,15 @@ def _plain(kind: str, value: Any) -> Any:
     if value is None:
         return None
     if kind == RNG:
-        return (value.level, value.option, value.helper, value.parent, value.elsewhere, value.some_ranks)
+        return (
+            value.level,
+            value.option,
+            value.helper,
+            value.parent,
+            value.elsewhere,
+            value.some_ranks,
+            value.or_worker,
+        )
     return True if kind == FLAG else str(value.value)
 
 

@@ -22,6 +22,8 @@ DETERMINISTIC = "torch.deterministic"
 OF_CUDNN = {"deterministic": "torch.cudnn.deterministic", "benchmark": "torch.cudnn.benchmark"}
 """Arguments of trainers and the modes of cuDNN that they set, which releases without a switch also do by default."""
 OP_DETERMINISM = "tf.deterministic"
+CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
+"""The environment variable with which cuBLAS, and with it cuDNN's recurrent kernels, keep to one workspace."""
 WARN_ONLY = "torch.warn_only"
 ENABLE = "tf.config.experimental.enable_op_determinism"
 TF_VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")

@@ -533,6 +533,11 @@ def _is_here(value: v.Value | None) -> bool:
     return on_cpu(value)
 
 
+def requires_grad(interp: Interp, inputs: Iterable[v.Value]) -> bool | None:
+    """Whether what is computed of these here requires grad; None for unknown."""
+    return _recorded(interp, _gradient(inputs))
+
+
 def _recorded(interp: Interp, grad: bool | None) -> bool | None:
     """Whether a result requires grad here, where its inputs have it so."""
     if grad is False:

@@ -17,6 +17,7 @@ from d9mlint.knowledge.schema import (
     DeviceEntry,
     GeneratorEntry,
     HazardEntry,
+    HookEntry,
     InferredEntry,
     OpEntry,
     OrderEntry,
@@ -132,6 +133,8 @@ class Knowledge:
         self._devices: dict[str, DeviceEntry] = {}
         self._runners: dict[str, tuple[RunnerEntry, ...]] = {}
         self._runner_patterns: Patterns[RunnerEntry] = Patterns()
+        self._hooks: dict[str, HookEntry | None] = {}
+        self._hook_patterns: Patterns[HookEntry] = Patterns()
         self.calling_libraries: set[str] = set()
         """Libraries, as `name.*`, of which some entry asks whether they call the function that is running."""
         self.training_methods: dict[str, None] = {}
@@ -266,6 +269,12 @@ class Knowledge:
                 else:
                     name = self.canonical(api)
                     self._runners[name] = (*self._runners.get(name, ()), runner)
+        for hook in compiled.hooks:
+            for api in hook.apis:
+                if "*" in api:
+                    self._hook_patterns.add(api, hook)
+                else:
+                    self._hooks[self.canonical(api)] = hook
 
     def canonical(self, dotted: str) -> str:
         """The one name by which the knowledge base knows an API."""
@@ -535,6 +544,13 @@ class Knowledge:
         if found is None:
             found = self._runners[name] = self._runner_patterns.of(name)
         return found
+
+    def hooks(self, dotted: str) -> HookEntry | None:
+        """Which methods a library calls of an object whose class is derived from the one of this name."""
+        name = self.canonical(dotted)
+        if name not in self._hooks:
+            self._hooks[name] = next(iter(self._hook_patterns.of(name)), None)
+        return self._hooks[name]
 
     def setting(self, name: str) -> SettingEntry | None:
         """A setting by its dotted name, or ``env:NAME``."""

@@ -25,6 +25,7 @@ from d9mlint.knowledge.schema import (
     DeviceEntry,
     GeneratorEntry,
     HazardEntry,
+    HookEntry,
     InferredEntry,
     OpEntry,
     OrderEntry,
@@ -70,6 +71,7 @@ class Compiled(msgspec.Struct, frozen=True):
     tensors: list[TensorEntry] = []
     devices: list[DeviceEntry] = []
     runners: list[RunnerEntry] = []
+    hooks: list[HookEntry] = []
     inferred: list[InferredEntry] = []
 
 
@@ -84,6 +86,7 @@ ENTRIES: dict[str, type[Any]] = {
     "tensors": TensorEntry,
     "devices": DeviceEntry,
     "runners": RunnerEntry,
+    "hooks": HookEntry,
     "inferred": InferredEntry,
 }
 """The kinds of entries by the name of the list, file or directory that holds them."""

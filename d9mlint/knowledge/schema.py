@@ -6,11 +6,12 @@ The entries know APIs by their canonical dotted names (``torch.nn.functional.dro
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
 
-SCHEMA = 13
+SCHEMA = 14
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 
 Device = Literal["cpu", "cuda", "xpu", "mps"]
@@ -139,6 +140,7 @@ Role = Literal[
     "loads-checkpoint",
     "loads-weights",
     "looks-only",
+    "merges-configurations",
     "batch-size",
     "machine-sized",
     "makes-key",
@@ -164,6 +166,7 @@ Role = Literal[
     "overwrites",
     "own-estimators",
     "own-gradients",
+    "parses-class",
     "parts",
     "plain-object",
     "processor-count",
@@ -173,6 +176,7 @@ Role = Literal[
     "ranks",
     "reads",
     "reads-arrays",
+    "reads-command-line",
     "reads-data",
     "reads-text",
     "recomputes",
@@ -219,6 +223,7 @@ Role = Literal[
     "stream",
     "suppresses",
     "synchronizes",
+    "takes-configuration",
     "takes-gradients",
     "takes-items",
     "takes-several",
@@ -691,7 +696,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
-    of these modes is switched off.
+    of these modes is switched off, ``remedy_on`` where one is on that the remedy asks for.
     """
 
     id: str
@@ -718,6 +723,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     operations: list[str] = []
     remedy: str = ""
     remedy_off: dict[str, str] = {}
+    remedy_on: dict[str, str] = {}
     note: str = ""
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"
@@ -1036,8 +1042,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``device`` is where they work unless one of ``cpu`` holds of their arguments, or of those of the object that is
     their argument ``settings``, or of the attributes that it was given later. ``asked`` are arguments that name the
     device, of the constructor or of a method that trains; ``mode`` is a mode that names it where no argument does.
-    ``trains`` are the methods that train, ``evaluates`` those that do not: ``training_hooks`` are the methods of a
-    model that only training calls, ``without_gradient`` those that are called with gradients switched off.
+    ``trains`` are the methods that train, ``evaluates`` those that do not, which call what they call with gradients
+    switched off; ``without_gradient`` are the methods of a model that are called so when it trains too.
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
     it calls, and ``makes`` those of classes of which it makes such objects. ``from_files`` are arguments that
@@ -1060,7 +1066,6 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     mode: str = ""
     trains: list[str] = []
     evaluates: list[str] = []
-    training_hooks: list[str] = []
     without_gradient: list[str] = []
     batches: dict[str, str] = {}
     returns: list[Other] = []
@@ -1077,6 +1082,26 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     environment: dict[str, str] = {}
     note: str = ""
     provenance: list[str] = []
+
+
+class HookEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Classes of which a program derives its own, so that a library calls their methods. ``called`` are names of these
+    methods (``*`` stands for any characters) by the method of the library that calls them; ``always`` are called by each.
+    With ``only`` the library calls no method of another name, and these classes have no method that trains."""
+
+    id: str
+    apis: list[str]
+    library: str
+    called: dict[str, list[str]]
+    always: list[str] = []
+    only: bool = False
+    note: str = ""
+    provenance: list[str] = []
+
+    def calls(self, name: str, method: str) -> bool:
+        """Whether the library calls the method of a name where one of its own is called; where that is "", any of them."""
+        by = self.called.values() if not method else [self.called.get(method, [])]
+        return any(fnmatchcase(name, one) for names in (self.always, *by) for one in names)
 
 
 class RulePage(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,6 +46,10 @@ def test_every_name_is_found_as_it_is_looked_up(compiled: Compiled, base: Knowle
                 found[f"{kind}: {entry.id}: {api}"] = entry.id in {
                     one.id for one in look_up(name)
                 } or getattr(entry, "method", False)
+    for hook in compiled.hooks:
+        found |= {
+            f"hooks: {hook.id}: {api}": base.hooks(programs.example_name(api)) is hook for api in hook.apis
+        }
     for device in compiled.devices:
         found |= {
             f"devices: {device.id}: {api}": base.device(base.canonical(api)) is device for api in device.apis

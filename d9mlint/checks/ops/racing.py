@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
-from d9mlint.base.findings import SWITCHED, WARNS, Confidence, Severity
+from d9mlint.base.findings import SWITCHED, VARIABLE, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
@@ -65,7 +65,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.switches import WARN_ONLY
+from d9mlint.interp.switches import CUBLAS, WARN_ONLY
 from d9mlint.interp.tensors import (
     PART,
     TENSOR,
@@ -102,13 +102,14 @@ RUNS = ("forward", "call")
 """The methods that run a module or layer."""
 MODE_MISSING = ("DET306", "tensorflow")
 """The finding that no op determinism is on: its remedy is that of ops which have a deterministic implementation."""
-RNN_VARIABLE = "CUBLAS_WORKSPACE_CONFIG"
 MODE_CALL = "use_deterministic_algorithms"
 TRUE = ["1", "true", "True"]
 """The values with which TensorFlow takes a variable for set."""
+BLOCKING = "CUDA_LAUNCH_BLOCKING"
+_OF_CUDA_10_1 = ">=1.3,<1.5"
 _RNN_SETTINGS = (
-    (RNN_VARIABLE, (":16:8", ":4096:2", ":4096:8"), ">=1.3"),
-    ("CUDA_LAUNCH_BLOCKING", ("1",), ">=1.3,<1.5"),
+    (CUBLAS, (":16:8", ":4096:2", ":4096:8"), ">=1.3"),
+    (BLOCKING, ("1",), _OF_CUDA_10_1),
 )
 """The variables with the values that settle recurrent kernels, and in which releases: until 1.4, torch was built for CUDA
 10.1."""
@@ -325,8 +326,8 @@ class Ops(XlaDevices, Rule):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
                 self.called[key] = any_holds(args, entry.unless_called) is not True
-            if entry.remedy_off:
-                text = _remedy_off(self.run, entry)
+            if entry.remedy_off or entry.remedy_on:
+                text = _remedy_by_modes(self.run, entry)
                 self.instead[key] = text if self.instead.get(key) in (None, text) else ""
 
     @on_call_if(lambda rule, api: api.startswith("?.") or bool(rule.run.kb.ops(api.removesuffix(CALLED))))
@@ -708,7 +709,7 @@ def _candidate(
         any_holds(call.args, entry.untrained) is True,
         ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
-        _remedy_off(rule.run, entry),
+        _remedy_by_modes(rule.run, entry),
         _unless(_given(rule.run, call, entry), entry, returned),
     )
     rule.candidates.add(found)
@@ -746,11 +747,15 @@ def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
     return ",".join(sorted(names)) if all(names) else ""
 
 
-def _remedy_off(run: RunView, entry: OpEntry) -> str:
-    """What to do where a mode is switched off that the remedy of an op needs; empty where none is."""
+def _remedy_by_modes(run: RunView, entry: OpEntry) -> str:
+    """What to do where a mode is switched off that the remedy of an op needs, or is on that it asks for; empty where none
+    is."""
     modes = run.state.modes
-    off = (text for name, text in entry.remedy_off.items() if name in modes and modes[name].value is False)
-    return next(off, "")
+    for given, wanted in ((entry.remedy_off, False), (entry.remedy_on, True)):
+        for name, text in given.items():
+            if name in modes and modes[name].value is wanted:
+                return text
+    return ""
 
 
 def _is_beside_training(run: RunView) -> bool:
@@ -1266,6 +1271,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         if entry.devices == ["cpu"]
         else ""
     )
+    blocks = False
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
         for name, values, release in _RNN_SETTINGS:
@@ -1273,7 +1279,9 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
             if setting is not None and (setting.value is None or setting.value in values):
                 _silent(rule.run, entry, found.place, f"{name} is set")
                 return
-        message = f"`{found.text}` on CUDA{when} without {RNN_VARIABLE}: cuDNN's recurrent kernels may differ between runs"
+        blocks = rule.run.kb_matches("torch", _OF_CUDA_10_1)
+        variable = BLOCKING if blocks else CUBLAS
+        message = f"`{found.text}` on CUDA{when} without {variable}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
         if code == "DET401":
             code = "DET402"
@@ -1285,7 +1293,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         return
     elif entry.default_mode == "deterministic":
         # Known for what it does under the mode alone: without it there is nothing to say.
-        if raises and entry.library == "torch" and found.sure is not Confidence.LOW:
+        if raises and entry.library not in TF_LIBRARIES and found.sure is not Confidence.LOW:
             options = tuple(f"`{one}`" for one in found.place.given)
             rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on), options)
         _silent(rule.run, found.entry, found.place, "it is deterministic unless deterministic mode is on")
@@ -1317,6 +1325,9 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     switched = alternative and help.startswith(f"Call torch.{MODE_CALL}")
     by_mode = code == "DET403" and alternative and not past.switch
     remedy: tuple[str, ...] = (SWITCHED,) if by_mode else ()
+    if code == "DET405":
+        remedy = () if blocks else (VARIABLE,)
+        help = f"Set {BLOCKING}=1 before torch is imported." if blocks else help
     if switched:
         remedy = (MODE,) if rule.run.kb_matches("torch", "<1.11") else (MODE, WARNS)
     rule.report(

@@ -84,6 +84,8 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 
+ALSO = "also"
+"""The remedy where another generator is seeded too, which is named."""
 ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
 IN_GRAPH = "in graph"
@@ -159,7 +161,8 @@ class First(NamedTuple):
     seeds the generator itself, the release of the library that is assumed, whether it makes a model whose class is
     not known, whether it is in a graph of TensorFlow that the program made, the function that runs it in a new
     process, whether only some ranks have been seeded, the context that makes the graph the default one,
-    whether an estimator builds it, and whether a call of a model makes the layer that draws."""
+    whether an estimator builds it, whether a call of a model makes the layer that draws, and the RNG that seeds the
+    generator if the draw is in a worker, which is not known."""
 
     place: Where
     text: str
@@ -174,9 +177,19 @@ class First(NamedTuple):
     graph: Site | None = None
     estimator: bool = False
     each_call: bool = False
+    or_worker: str = ""
+
+
+class Drawn(NamedTuple):
+    """A draw, and when it was."""
+
+    first: First
+    time: Tick
 
 
 _USED = _TRAINING_ONLY - {"init"}
+_OUTERMOST = 5
+"""Frames by which ways to a draw differ."""
 _OF_LAYERS = frozenset({"weak", "head", "use"})
 """Kinds of draws that layers make."""
 _REPLACEABLE = frozenset({"weak", "head"})
@@ -250,6 +263,8 @@ class Seeds(GraphVariables, Rule):
     """The same where an option is given, with the option."""
     load_order = remembered(int)
     """When weights were loaded for the last time."""
+    weights_of = remembered_table(tuple[str, tuple[int, ...]], Drawn)
+    """The first draw of initial weights from each generator by each way to it, as far as its outermost calls tell."""
     restored = noted(list[v.Value])
     """What was asked to load a state."""
     loads_more = remembered(bool)
@@ -664,6 +679,10 @@ class Seeds(GraphVariables, Rule):
             if generator is not None and generator.seeded_from == rng:
                 at = (one, self.run.here(node))
                 self.borrowed[at] = bool(self.borrowed.get(at)) or entry.at == "use"
+        if kind == "weak" and entry.kind == "init":
+            self.weights_of.setdefault(
+                (rng, self._way()), lambda: Drawn(self._here(event), Tick(self.run.now))
+            )
         place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
         self.processes.setdefault((rng, kind, self._process()), lambda: True)
         site = self.run.here(node)
@@ -712,6 +731,13 @@ class Seeds(GraphVariables, Rule):
             level.graph,
             level.estimator,
             _masks(event.entry) and _is_made_in_call(self.run),
+            level.or_worker,
+        )
+
+    def _way(self) -> tuple[int, ...]:
+        """Where the outermost calls stand on the way to here."""
+        return tuple(
+            one.call_site.start for one in self.run.stack()[:_OUTERMOST] if one.call_site is not None
         )
 
     def _process(self) -> str:
@@ -1179,7 +1205,7 @@ class Seeds(GraphVariables, Rule):
     def _weights(self, rng: str) -> tuple[First | None, First | None]:
         """The first draw that training makes matter, and the first of layers that a checkpoint may lack; without those
         over whose outcome weights are loaded."""
-        weak, head = self.first.get((rng, "weak")), self.first.get((rng, "head"))
+        weak, head = self._with_training(rng), self.first.get((rng, "head"))
         replaced = self._replaced(rng) if weak is not None or head is not None else None
         if not replaced:
             return weak, head
@@ -1192,6 +1218,22 @@ class Seeds(GraphVariables, Rule):
             left = [one.first for (_, site), one in initial.items() if one.head and site not in replaced]
             head = min(left, key=lambda one: one.place.order, default=None)
         return weak, head
+
+    def _with_training(self, rng: str) -> First | None:
+        """The first draw that training makes matter. Where other weights are loaded on the path of the first one, on which
+        the program does not train, it is that on a path on which it does."""
+        weak, loads = self.first.get((rng, "weak")), where(self.run, LOADS)
+        if weak is None or loads is None or loads.aside or not trains(self.run):
+            return weak
+        drawn = [self.weights_of[key] for key in self.weights_of.known() if key[0] == rng]
+        if all(one.first.place.order != weak.place.order for one in drawn):
+            # No weight.
+            return weak
+        here = [one.first for one in drawn if self.run.trains_with(one.time)]
+        behind_options = (self.first.get((rng, "weak aside")), self.first.get((rng, "use aside")))
+        if not here and all(one is None for one in behind_options):
+            return weak
+        return min(here, key=lambda one: one.place.order, default=None)
 
     def _replaced(self, rng: str) -> frozenset[Site]:
         """The places of initial weights over which others had been loaded before they were used."""
@@ -1359,6 +1401,7 @@ class Seeds(GraphVariables, Rule):
             graph,
             estimator,
             each_call,
+            or_worker,
         ) = found
         if own and place.site in asked:
             return False
@@ -1423,6 +1466,15 @@ class Seeds(GraphVariables, Rule):
                     f"(entry point {place.entry})"
                 )
             help = f"call `{seed}` {where_to_seed}"
+            if or_worker and not (spawned or some_ranks):
+                other = self.run.kb.generators[or_worker]
+                message = (
+                    f"`{api}` draws random numbers, here or in a worker, before {title} and {other.title} are seeded "
+                    f"(entry point {place.entry})"
+                )
+            if or_worker:
+                help = f"call `{seed}` and `{self.run.kb.generators[or_worker].seed}` {where_to_seed}"
+                remedy = remedy or (ALSO, rng, or_worker)
             if each_call and not training:
                 message += ": each call of the model makes the layer, so `eval()` does not reach it"
                 help = f"make the layer in `__init__`, or {help}"

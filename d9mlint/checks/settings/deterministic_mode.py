@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import WARNS, Confidence
+from d9mlint.base.findings import VARIABLE, WARNS, Confidence
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
@@ -40,7 +40,7 @@ from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting
-from d9mlint.interp.switches import DETERMINISTIC
+from d9mlint.interp.switches import CUBLAS, DETERMINISTIC
 from d9mlint.interp.tensors import is_still, no_gradient
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 
 MODE = "torch.use_deterministic_algorithms(True)"
-CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
 CUBLAS_HELP = f'set os.environ["{CUBLAS}"] = ":4096:8" before torch is imported'
 CUBLAS_VALUES = (":4096:8", ":16:8")
 
@@ -195,13 +194,16 @@ class DeterministicMode(Rule):
             message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}{when}"
         # Options whose content is unknown may hold the switch of a trainer; by default it is off.
         unless = "" if setting.option or process else self.run.switches.torch_unless
+        help = (
+            _with_variable(self.run, f"pass `{setting.option}`")
+            if setting.option
+            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process) + self._of_hidden()
+        )
         self.report(
             "DET302",
             place,
             message + unless,
-            _with_variable(self.run, f"pass `{setting.option}`")
-            if setting.option
-            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process) + self._of_hidden(),
+            help,
             subject="torch",
             confidence=Confidence.MEDIUM if unless else None,
             entry_wide=True,
@@ -212,6 +214,7 @@ class DeterministicMode(Rule):
                 *((WARNS,) if not setting.option and self.run.kb_matches("torch", ">=1.11") else ()),
                 *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
                 *(("process",) if process else ()),
+                *((VARIABLE,) if help.startswith(CUBLAS_HELP) else ()),
             ),
         )
 

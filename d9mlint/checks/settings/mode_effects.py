@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import COMMON_METHODS, MAX_GUESSES
 from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.library.own_gradients import is_followed
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.tensors import MODULE_OF, TENSOR, detached, no_gradient
 from d9mlint.interp.unknown_models import asked_parameters
@@ -48,6 +49,9 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     known = run.kb.role(name, "mode-changes-nothing")
     if known is not None and known.when:
         return found if all_hold(call.args, known.when, call.owner) is True else [()]
+    applied = run.kb.role(name, "calls-on-class")
+    if applied is not None and is_followed(call.owner, applied):
+        return found
     owner, _, method = name.rpartition(".")
     if makes_module(run, owner):
         # Models of libraries are modules.

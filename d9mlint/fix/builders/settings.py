@@ -15,6 +15,8 @@ from d9mlint.fix.builders.start import Start, assigned_value, assignments, envir
 CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 RECURRENT = ("CUBLAS_WORKSPACE_CONFIG", ":16:8")
 """What the page of cuDNN's recurrent layers asks for, and every release of deterministic mode takes too."""
+BLOCKING = ("CUDA_LAUNCH_BLOCKING", "1")
+"""What it asks for with CUDA 10.1, for which PyTorch was built before 1.5."""
 TRAINERS = {
     "lightning.Trainer": "deterministic",
     "lightning.pytorch.Trainer": "deterministic",
@@ -162,7 +164,9 @@ def cublas(context: Context, finding: Finding) -> Fix | None:
     code = context.code(entry)
     if code is None:
         return None
-    return _variable(code, entry, *(RECURRENT if finding.code == "DET405" else CUBLAS))
+    if finding.code != "DET405":
+        return _variable(code, entry, *CUBLAS)
+    return _variable(code, entry, *(BLOCKING if context.matches(finding, "torch", "<1.5") else RECURRENT))
 
 
 def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:

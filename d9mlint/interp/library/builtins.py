@@ -44,6 +44,7 @@ from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.hooks import HOOK_METHODS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
+from d9mlint.interp.library.own_gradients import SAVING_METHODS
 from d9mlint.interp.library.processes import PROCESS_METHODS, PROCESS_MODELS
 from d9mlint.interp.library.python_files import PYTHON_FILE_METHODS, PYTHON_FILE_MODELS
 from d9mlint.interp.library.queues import QUEUE_METHODS
@@ -93,6 +94,12 @@ def _copied(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     if isinstance(found, v.Inst) or (deep and isinstance(found, v.Obj)):
         return _copy_of(interp, found, deep, {})
     return found
+
+
+def copied_instance(interp: Interp, inst: v.Inst) -> v.Inst:
+    """A copy of an instance and of those in its parts."""
+    copied = _copy_of(interp, inst, True, {})
+    return copied if isinstance(copied, v.Inst) else inst
 
 
 def _copy_of(interp: Interp, value: v.Value, deep: bool, made: dict[v.Value, v.Value]) -> v.Value:
@@ -362,8 +369,11 @@ def _is_validated(cls: v.Cls) -> bool:
 
 
 def _plain_container(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``OmegaConf.to_container(config)``: a dictionary of what is in the configuration."""
+    """``OmegaConf.to_container(config)``: a dictionary of what is in the configuration; ``OmegaConf.to_object(config)``: an
+    object of the class that it was made of."""
     first = args.pos[0] if args.pos else args.kw.get("cfg")
+    if isinstance(first, v.Inst):
+        return first if api.endswith("object") else _fields_of(first, 0)
     return _plainly(first) if isinstance(first, v.Mapping) else None
 
 
@@ -684,12 +694,15 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     if named and callables and v.option_of(key or v.NONE):
         # The default of the option names nothing that is there: the option is mostly given.
         return v.candidates([*callables, default])
-    if isinstance(owner, v.Mapping) and named:
+    if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
         if owner.open:
             found = at_unknown_key(interp, owner)
             if found is not v.UNKNOWN:
                 return v.join((found, default))
-            return v.UNKNOWN if not isinstance(default, v.Lit) or default.value is None else default
+            if not isinstance(default, v.Lit) or default.value is None:
+                return v.UNKNOWN
+            # What a configuration holds that is not known may be given for it.
+            return opt.as_default(default, str(key.value)) if owner.attributes else default
         return default
     if isinstance(owner, v.Mapping):
         # A table of functions or classes looked up by an unknown name, or of objects.
@@ -1055,19 +1068,6 @@ def _subclasses(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     return v.Items("l", list(dict.fromkeys(found))) if found else None
 
 
-def _parse_dataclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``tyro.cli(Args)``, ``pyrallis.parse(config_class=Args)``, ``OmegaConf.structured(Args)``: defaults."""
-    for value in args.values():
-        if isinstance(value, v.Cls):
-            return opt.parsed(interp, value, v.NO_ARGS, node)
-        if isinstance(value, v.Func) and api == "tyro.cli":
-            return interp.call(value, opt.option_params(interp, value), node)
-        if isinstance(value, v.Inst):
-            opt.as_options(value)
-            return value
-    return None
-
-
 def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``globals()[name](...)``: the functions of the module, any of which may be meant, and what it has under names that
     are known."""
@@ -1244,11 +1244,7 @@ MODELS: dict[str, Model] = {
     "argparse.Namespace": opt.make_namespace,
     "types.SimpleNamespace": opt.make_namespace,
     records.TUPLE_TYPE: records.define,
-    "easydict.EasyDict": opt.make_namespace,
     "munch.Munch": opt.make_namespace,
-    "addict.Dict": opt.make_namespace,
-    "ml_collections.ConfigDict": opt.make_namespace,
-    "ml_collections.config_dict.ConfigDict": opt.make_namespace,
     **{
         f"{head}.DEFINE_{kind}": opt.define_flag
         for head in ("absl.flags", "tf.app.flags", "tf.compat.v1.app.flags", "tf.compat.v1.flags", "tf.flags")
@@ -1264,19 +1260,12 @@ MODELS: dict[str, Model] = {
     "tf.compat.v1.app.run": _entry_call,
     "fire.Fire": _entry_call,
     "typer.run": _entry_call,
-    "tyro.cli": _parse_dataclass,
-    "pyrallis.parse": _parse_dataclass,
-    "draccus.parse": _parse_dataclass,
-    "simple_parsing.parse": _parse_dataclass,
-    "omegaconf.OmegaConf.structured": _parse_dataclass,
     "omegaconf.OmegaConf.load": opt.load_config,
     "omegaconf.OmegaConf.to_container": _plain_container,
     "omegaconf.OmegaConf.to_object": _plain_container,
     "dataclasses.asdict": _as_dict,
     "attr.asdict": _as_dict,
     "attrs.asdict": _as_dict,
-    "omegaconf.OmegaConf.create": opt.to_attributes,
-    "omegaconf.OmegaConf.merge": opt.to_attributes,
     "yaml.safe_load": opt.load_config,
     "yaml.load": opt.load_config,
     "yaml.full_load": opt.load_config,
@@ -1300,6 +1289,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **COMMAND_METHODS,
     **PROCESS_METHODS,
     **HOOK_METHODS,
+    **SAVING_METHODS,
     **PYTHON_FILE_METHODS,
     **QUEUE_METHODS,
     "*.model_dump": _dumped,
@@ -1307,6 +1297,10 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.dict": _dumped,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
+    f"{opt.STORED}.ConfigStore.store": opt.store_config,
+    "*.add_arguments": opt.add_class,
+    "*.add_class_arguments": opt.add_class,
+    "*.add_dataclass_arguments": opt.add_class,
     "*.add": opt.add_argument,
     "*.add_argument_group": opt.same_parser,
     "*.add_mutually_exclusive_group": opt.same_parser,

@@ -107,15 +107,19 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
     if in_workers is not False and generator is not None and v.is_none(generator) is False:
         # It gives the base seed, from which PyTorch seeds torch and Python's `random` in each worker.
         interp.state.rng["torch"] = Rng(SEEDED)
+    from_torch = ("python", "numpy") if interp.workers_seed_numpy() else ("python",)
     if in_workers:
         parent = interp.state.level("torch")._replace(parent="torch")
-        for name in ("python", "numpy") if interp.workers_seed_numpy() else ("python",):
+        for name in from_torch:
             interp.state.rng[name] = parent
     elif in_workers is None:
         # Here or in workers: only what is unseeded in both is surely unseeded.
         for name in ("python", "numpy"):
-            if interp.state.level("torch").level > interp.state.level(name).level:
+            level = interp.state.level(name)
+            if interp.state.level("torch").level > level.level:
                 interp.state.rng[name] = interp.state.level("torch")
+            elif name in from_torch and level.level != SEEDED:
+                interp.state.rng[name] = level._replace(or_worker="torch")
     dataset = args.get("dataset", 0)
     # What it was given is used in other files than the one in which it was made.
     theirs = {"python", "numpy", "torch"}

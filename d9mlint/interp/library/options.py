@@ -11,6 +11,8 @@ from d9mlint.interp.context import PARSED
 from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import composed, config_value, hydra_config, load_literal
 from d9mlint.interp.library.own_paths import literal_path
+from d9mlint.interp.methods import named_from
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -259,6 +261,18 @@ def parsed(interp: Interp, cls: v.Value, args: v.Args, node: Any) -> v.Value:
         return interp.call(cls, args, node)
 
 
+def add_class(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parser.add_arguments(Options, dest="options")`` of simple_parsing, ``add_class_arguments(Options, "options")``
+    of jsonargparse: the options are the fields of an object."""
+    options = _options(owner) if _is_parser(interp, owner) else None
+    first = args.pos[0] if args.pos else None
+    key = args.get("dest", 1) or args.kw.get("nested_key")
+    if options is None or not isinstance(first, v.Cls) or not isinstance(key, v.Lit):
+        return None
+    options[key.value] = parsed(interp, first, v.NO_ARGS, node)
+    return v.NONE
+
+
 def as_options(instance: v.Inst, depth: int = 0) -> None:
     """What the fields of an instance hold are defaults now: the command line or a file may give others."""
     for name in {name for cls in instance.cls.mro() for name in cls.fields}:
@@ -338,12 +352,18 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
         elif last == "main" and decorator.api.startswith("hydra"):
             params = func.fn.params
             if params:
-                by_name[params[0].name] = hydra_config(interp, func, decorator.args)
+                found = hydra_config(interp, func, decorator.args)
+                known = not isinstance(found, v.Mapping) or found.items
+                stored = None if known else _stored(interp, decorator.args, decorator.node)
+                by_name[params[0].name] = stored or found
     for param in func.fn.params:
         if param.name in by_name or param.kind in "vw":
             continue
         default = func.defaults.get(param.name)
         if default is None:
+            declared = _declared(interp, func, param)
+            if declared is not None:
+                by_name[param.name] = parsed(interp, declared, v.NO_ARGS, None)
             continue
         if isinstance(default, v.Obj) and default.api.rpartition(".")[2] in ("Option", "Argument"):
             given = default.args.get("default", 0)
@@ -354,6 +374,37 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
         else:
             by_name[param.name] = default
     return v.Args([], by_name)
+
+
+def _declared(interp: Interp, func: v.Func, param: m.Param) -> v.Cls | None:
+    """The class with fields that a parameter is declared to be an object of: its fields are options."""
+    note = param.annotation
+    name = note.id if isinstance(note, m.Name) else note.value if isinstance(note, m.Const) else None
+    found = named_from(interp, func, name) if isinstance(name, str) else None
+    return found if isinstance(found, v.Cls) and any(one.fields for one in found.mro()) else None
+
+
+STORED = "hydra.core.config_store"
+"""Before the names of the configurations that the program stores, among the library attributes."""
+
+
+def store_config(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``ConfigStore.instance().store(name="config", node=Config)``."""
+    label, value, group = args.get("name", 0), args.get("node", 1), args.get("group", 2)
+    if isinstance(label, v.Lit) and value is not None and (group is None or v.is_none(group) is True):
+        interp.set_library_attribute(f"{STORED}.{label.value}", value)
+    return v.NONE
+
+
+def _stored(interp: Interp, args: v.Args, node: Any) -> v.Value | None:
+    """The configuration that the program stored under the name of the one with which a function is called."""
+    name = args.get("config_name", 1)
+    found = interp.library_attribute(f"{STORED}.{name.value}") if isinstance(name, v.Lit) else None
+    if isinstance(found, v.Cls):
+        return parsed(interp, found, v.NO_ARGS, node)
+    if isinstance(found, v.Inst):
+        as_options(found)
+    return found if isinstance(found, v.Inst | v.Mapping) else None
 
 
 def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> None:
@@ -405,14 +456,6 @@ def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     if isinstance(value, v.Mapping) and api.startswith("omegaconf"):
         value.attributes = True
     return value
-
-
-def to_attributes(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``OmegaConf.create(mapping)`` and other wrappers that allow attribute access."""
-    first = args.pos[0] if args.pos else None
-    if isinstance(first, v.Mapping):
-        return v.Mapping(first.items, first.open, attributes=True)
-    return None
 
 
 HYDRA_PATH = "hydra.initialize.config_path"

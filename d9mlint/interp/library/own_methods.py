@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import tensors
 from d9mlint.interp import values as v
-from d9mlint.interp.context import QUIET
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.shapes import Form, form
 
@@ -45,18 +44,6 @@ def run_with_model(interp: Interp, inst: v.Inst, role: RoleEntry, node: Any) -> 
         if isinstance(found, v.Func):
             bound = bind_method(interp, found, inst, inst.cls, node)
             interp.call(bound, v.Args([model, tensors.batch("")], dstar=True), node)
-
-
-def run_on_class(interp: Interp, cls: v.Cls, role: RoleEntry, args: v.Args, node: Any) -> None:
-    """``Function.apply(x)`` calls ``forward(context, x)`` with gradients switched off, or ``forward(x)`` where the class
-    has a method for the context."""
-    name, apart = role.more
-    if not isinstance(cls.find(name), v.Func):
-        return
-    context = [] if isinstance(cls.find(apart), v.Func) else [v.Obj(role.arg, role.arg, v.NO_ARGS, None)]
-    func = interp.attribute(cls, name, node)
-    with interp.within(QUIET):
-        interp.call(func, v.Args([*context, *args.pos], args.kw, args.star, args.dstar), node)
 
 
 def _given(name: str, args: v.Args) -> v.Value:

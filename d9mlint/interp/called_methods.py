@@ -1,0 +1,83 @@
+"""Which methods of the program's objects a library calls.
+
+What is known of a library's base classes is in ``rules/knowledge/hooks.yaml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.containers import BASE
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import HookEntry, RunnerEntry
+
+ANY_METHOD = "*"
+"""Stands for a method of a library that is not known: the command line chooses it."""
+
+
+def may_inherit(interp: RunView, cls: v.Cls) -> bool:
+    """Whether a class may have methods that the project does not show and that run others of its methods. Without them, a
+    call of a method that no class of the project defines raises."""
+    shown = all(isinstance(base, (v.Cls, v.Ext)) for one in cls.mro() for base in one.bases)
+    if not shown or cls.decorated or cls.find("__getattr__") is not None:
+        return True
+    return not all(_runs_no_methods(interp, base) for base in cls.external_bases())
+
+
+def _runs_no_methods(interp: RunView, base: str) -> bool:
+    entry = interp.kb.hooks(base)
+    if entry is not None:
+        return entry.only
+    return interp.kb.role(interp.kb.canonical(base), "runs-no-methods") is not None
+
+
+class Called:
+    """The methods of an object that a method of a library calls."""
+
+    def __init__(self, interp: RunView, cls: v.Cls, method: str) -> None:
+        by = "" if method == ANY_METHOD else method
+        found = list(_entries(interp, cls))
+        self._entries = [one for one in found if not by or by in one.called]
+        self._method = by
+        # Of a class whose base classes are all known, nothing else is called.
+        self._only = bool(self._entries) and len(found) == len(self._entries) and not may_inherit(interp, cls)
+
+    def hooks(self, name: str) -> bool:
+        """Whether the method of a name is there to be called by it."""
+        return any(one.calls(name, self._method) for one in self._entries)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether it calls the method of a name, or may."""
+        if not self._entries or self.hooks(name):
+            return True
+        return not self._only and not any(one.calls(name, "") for one in self._entries)
+
+
+def _entries(interp: RunView, cls: v.Cls) -> Iterator[HookEntry]:
+    for base in cls.external_bases():
+        entry = interp.kb.hooks(base)
+        if entry is not None:
+            yield entry
+
+
+def waits_for(interp: RunView, inst: v.Inst, runner: RunnerEntry) -> bool:
+    """Whether the methods of an object that a trainer is made with are called where the trainer's own are."""
+    methods = {*runner.trains, *runner.evaluates}
+    return any(not methods.isdisjoint(one.called) for one in _entries(interp, inst.cls))
+
+
+def waiting(interp: RunView, owner: v.Obj | v.Inst, method: str, runner: RunnerEntry) -> Iterator[v.Inst]:
+    """The objects that a trainer was made with and whose methods a method of it calls."""
+    if method not in runner.trains and method not in runner.evaluates:
+        return
+    base = owner.attrs.get(BASE) if isinstance(owner, v.Inst) else None
+    made = [owner.args, *([base.args] if isinstance(base, v.Obj) else [])]
+    for value in [value for args in made for value in args.values()]:
+        for one in v.alternatives(value):
+            for part in one.elts if isinstance(one, v.Items) else (one,):
+                if isinstance(part, v.Inst) and waits_for(interp, part, runner):
+                    yield part
