@@ -69,6 +69,7 @@ from d9mlint.interp.failing import has_raised
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import (
+    bindings,
     command_line_files,
     commands,
     configs,
@@ -581,8 +582,9 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             if name in func.drawn:
                 rng.use_default(interp, [one for one in func.drawn[name] if one.rng == "own"])
         else:
-            env.vars[name] = func.defaults.get(name, v.UNKNOWN)
-            if name in func.drawn:
+            fixed = bindings.bound(interp, func, name)
+            env.vars[name] = func.defaults.get(name, v.UNKNOWN) if fixed is None else fixed
+            if name in func.drawn and fixed is None:
                 rng.use_default(interp, func.drawn[name])
         if env.vars[name] is v.UNKNOWN and param.annotation is not None:
             env.vars[name] = annotated(interp, func, param.annotation)
@@ -1134,6 +1136,8 @@ def _call_external(
         if not interp.kb.gives(api):
             _may_fill(args, api in GOING_THROUGH)
         load_file(interp, api, args)
+        if (binds := roles.get("binds-parameters")) is not None:
+            bindings.bind(interp, binds, args, node)
         later = "differentiates" in roles
         contained = _environments(interp, api, args, node)
         with interp.within(*([HANDED] if later else [])):

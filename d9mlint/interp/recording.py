@@ -20,6 +20,7 @@ from d9mlint.interp.data import Entropy
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
+from d9mlint.interp.library.bindings import BOUND
 from d9mlint.interp.library.weights import LOADED
 from d9mlint.interp.listening import on
 from d9mlint.interp.overwritten import OVERWRITTEN
@@ -483,13 +484,14 @@ class _Open:
         )
 
 
-_OF_OBJECTS = (LOADED, OVERWRITTEN, REPLACED, NOT_DRAWN_SINCE)
+_OF_OBJECTS = (BOUND, LOADED, OVERWRITTEN, REPLACED, NOT_DRAWN_SINCE)
 _State = tuple[tuple[Level, ...], tuple[tuple[str, Setting], ...], tuple[tuple[str, Setting], ...]]
 
 
 def _settings(interp: Interp, state: State) -> _State:
     levels = tuple(_level(interp, rng, state.level(rng)) for rng in interp.kb.generators)
-    # What the analysis remembers of single objects is kept there too, and is nothing that the program has a name for.
+    # What the analysis remembers of single objects and functions is kept there too, and is nothing that the program has a
+    # name for.
     modes = ((name, setting) for name, setting in state.modes.items() if not name.startswith(_OF_OBJECTS))
     return levels, tuple(sorted(modes, key=_name)), tuple(sorted(state.env.items(), key=_name))
 
@@ -750,6 +752,8 @@ _ROLES = {
     "configured": "starts what its receiver was configured for",
     "configures": "configures its receiver",
     "changes-configuration": "decorates a function that changes the configuration of its receiver",
+    "binds-parameters": "binds parameters of functions to values",
+    "takes-bindings": "decorates a function whose parameters may be bound to values",
     "names-configuration": "gives its receiver a configuration that may be chosen",
     "has-parts": "makes an object that has configured parts",
     "names-main": "names the function that its receiver runs",

@@ -436,6 +436,7 @@ def keras_program(op: OpEntry, *, mode: bool) -> str:
         *(["torch.use_deterministic_algorithms(True)"] if mode else []),
         f"result = {made}",
         f"model = keras.Sequential([{'result, ' if layer else ''}keras.layers.Dense(2)])",
+        *(["model.compile(loss=result)"] if called.startswith("keras.losses.") else []),
         "model.fit([[1.0]], [[1.0]])",
     ]
     before = [f"os.environ[{name!r}] = {values[0]!r}" for name, values in op.only_env.items()]

@@ -214,7 +214,7 @@ class Ops(XlaDevices, Rule):
     compiled = remembered_table(tuple[str, int], bool)
     """Where losses are made that `compile` is given."""
     variables = remembered_table(tuple[str, int], tuple[ModuleFile, str])
-    """Variables of modules that hold losses, by where these are made."""
+    """Variables of modules that hold losses and other layers, by where these are made."""
     attributes = remembered_table(tuple[str, int], tuple[ModuleFile, str, frozenset[tuple[str, int]]])
     """Attributes that hold layers and the classes of what has them, by where the layers are made."""
     evaluates = remembered(bool)
@@ -358,12 +358,17 @@ class Ops(XlaDevices, Rule):
             )
             likely = True
         entries = tuple(entry for entry in entries if not entry.only_seen or _is_seen(self.run, call, entry))
+        is_class = call.owner is None and call.api.rpartition(".")[2][:1].isupper()
+        if entries and is_class and self.run.unread(call.node):
+            for entry in entries:
+                _silent(self.run, entry, call.node, "nothing reads the variable in which it is kept")
+            return
         for entry in entries:
-            if entry.losses and not likely:
+            if (entry.losses or is_class) and not likely:
                 self._keep(call.node)
             if _code(entry) in CODES:
                 _candidate(self, call, entry, likely)
-        if entries and call.owner is None and call.api.rpartition(".")[2][:1].isupper():
+        if entries and is_class:
             layer = kept_layer(self.run, call.node)
             if layer is not None:
                 made = self.run.here(call.node)
@@ -376,7 +381,7 @@ class Ops(XlaDevices, Rule):
                 )
 
     def _keep(self, node: Any) -> None:
-        """Remember the variable of a module that a loss is kept in."""
+        """Remember the variable of a module that a loss, or another layer, is kept in."""
         kept = module_variable(self.run, node)
         if kept is not None:
             made = self.run.here(node)

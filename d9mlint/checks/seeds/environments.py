@@ -241,8 +241,10 @@ class Environments(Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "begins-episode") is not None)
     def begun(self, call: CallEvent) -> None:
         """An episode begins in a simulator."""
-        if self.made:
-            self._reset(Where(self.run, call.node, call.api), self._made_at(call.owner))
+        role = self.run.kb.role(call.api, "begins-episode")
+        if self.made and role is not None:
+            simulator = call.args.get(role.arg, role.pos) if role.arg else call.owner
+            self._reset(Where(self.run, call.node, call.api), self._made_at(simulator))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "seeds-environment") is not None)
     def simulator_seeded(self, call: CallEvent) -> None:
