@@ -295,6 +295,7 @@ def test_every_op_of_other_libraries_is_reported(compiled: Compiled, tmp_path: P
         given = programs.arguments(op.when, op.unless)
         imports, lines = programs.use(op.apis[0], given, positional=2)
         body = [
+            "torch.set_default_device('cuda')",
             "it = torch.ones(4, device='cuda', requires_grad=True)",
             *lines,
             f"result({', '.join(['it', *more_arguments(op)])}).sum().backward()",
@@ -411,7 +412,15 @@ def op_program(op: OpEntry, *, mode: bool) -> str:
     if torch:
         switch = ["torch.use_deterministic_algorithms(True)"] if mode else []
         made = f"x = torch.rand({sizes}, device='{device}', requires_grad=True)"
-        body = [*switch, made, f"y = {done}", "y.sum().backward()", "print(y)"]
+        # The weights of modules are where the tensor is.
+        body = [
+            *switch,
+            f"torch.set_default_device('{device}')",
+            made,
+            f"y = {done}",
+            "y.sum().backward()",
+            "print(y)",
+        ]
         return programs.program([*imports, "import torch"], body)
     body = [
         *(["tf.config.experimental.enable_op_determinism()"] if mode else []),
