@@ -10,6 +10,7 @@ from d9mlint.interp.activity import TRAIN, where
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.order_kinds import CELL, OBJECT, TEXT
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Key, Origin
@@ -66,7 +67,7 @@ def _report(rule: Rule, key: Key, origin: Origin) -> None:
             code,
             origin.place,
             _SETS[origin.elements],
-            _REMEDIES.get(origin.elements, _ANY),
+            _remedy(origin),
             subject="set",
             severity=None if known else Severity.ADVICE if origin.elements == CELL else Severity.WARNING,
             confidence=None if known else Confidence.MEDIUM,
@@ -89,6 +90,22 @@ _ANY = (
     "use `dict.fromkeys(...)`, which keeps the order of first appearance, or `sorted(...)` if the elements can be "
     "compared"
 )
+_COMBINED = {
+    TEXT: "use `sorted(...)`",
+    OBJECT: "use a list comprehension over elements in a fixed order instead of a set operation",
+}
+_ANY_COMBINED = (
+    "use `sorted(...)` if the elements can be compared, or a list comprehension over elements in a fixed order instead "
+    "of a set operation"
+)
+
+
+def _remedy(origin: Origin) -> str:
+    """What gives the elements a fixed order. The keys of a dictionary can hold a union, ``[*a, *b]``, but a dictionary has
+    no difference, and that of its keys is a set again."""
+    if isinstance(origin.node, m.BinOp) and origin.node.op != "|":
+        return _COMBINED.get(origin.elements, _ANY_COMBINED)
+    return _REMEDIES.get(origin.elements, _ANY)
 
 
 def _sort(node: Any) -> Fix:
