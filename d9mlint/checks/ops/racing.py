@@ -83,7 +83,6 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, is_none, nodes
 from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import matches, parse, split
-from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
     from d9mlint.interp.places import Replay
@@ -213,9 +212,9 @@ class Ops(XlaDevices, Rule):
     """Where parts of models of Keras are made under a device context that names the CPU."""
     compiled = remembered_table(tuple[str, int], bool)
     """Where losses are made that `compile` is given."""
-    variables = remembered_table(tuple[str, int], tuple[ModuleFile, str])
+    variables = remembered_table(tuple[str, int], tuple[str, str])
     """Variables of modules that hold losses and other layers, by where these are made."""
-    attributes = remembered_table(tuple[str, int], tuple[ModuleFile, str, frozenset[tuple[str, int]]])
+    attributes = remembered_table(tuple[str, int], tuple[str, str, frozenset[tuple[str, int]]])
     """Attributes that hold layers and the classes of what has them, by where the layers are made."""
     evaluates = remembered(bool)
     """Whether a compiled model computes its loss."""
@@ -375,7 +374,7 @@ class Ops(XlaDevices, Rule):
                 file, name, classes = layer
                 before = self.attributes.get((made.path, made.end))
                 self.attributes[made.path, made.end] = (
-                    file,
+                    file.path,
                     name,
                     classes | before[2] if before is not None else classes,
                 )
@@ -385,7 +384,7 @@ class Ops(XlaDevices, Rule):
         kept = module_variable(self.run, node)
         if kept is not None:
             made = self.run.here(node)
-            self.variables[made.path, made.end] = kept
+            self.variables[made.path, made.end] = kept[0].path, kept[1]
 
     @on(ItemWriteEvent)
     def write_item(self, event: ItemWriteEvent) -> None:
@@ -1005,6 +1004,7 @@ def _end(rule: Ops) -> None:
         torch_unknown = False
         if rule.run.device != "cpu" and rule.run.device not in used:
             used = [rule.run.device, *used]
+    by_path = rule.run.modules.by_path
     reported: set[tuple[Site, str]] = set()
     calls = _agreed(rule)
     trains_elsewhere = TF_TRAIN in rule.run.places and TF_TRAIN_CPU not in rule.run.places
@@ -1103,13 +1103,13 @@ def _end(rule: Ops) -> None:
                 )
                 continue
         kept = rule.variables.get(made) if made not in rule.called_on and made not in rule.compiled else None
-        if kept is not None and not open_world and not rule.run.reads_variable(*kept):
+        if kept is not None and not open_world and not rule.run.reads_variable(by_path[kept[0]], kept[1]):
             _silent(rule.run, found.entry, found.place, "nothing that runs reads the variable that holds it")
             continue
         layer = rule.attributes.get(made) if made not in rule.used and not open_world else None
         if (
             layer is not None
-            and not rule.run.reads_attribute(*layer)
+            and not rule.run.reads_attribute(by_path[layer[0]], *layer[1:])
             and not rule.run.calls_elements(_GIVING_LAYERS, RUNS)
         ):
             _silent(rule.run, found.entry, found.place, "nothing reads the attribute that holds the layer")
