@@ -1339,3 +1339,29 @@ def test_a_dictionary_is_not_offered_for_a_difference_of_sets(
     (found,) = findings(tmp_path, text, "DET210")
     assert "sorted(...)" in found.help
     assert ("dict.fromkeys" in found.help) is offered
+
+
+@pytest.mark.parametrize(
+    ("release", "made", "code", "given"),
+    [
+        (release, made, code, release != "1.5.0")
+        for release in ("1.5.0", "1.6.0")
+        for made, code in (
+            ("DataLoader(range(16), shuffle=True)", "DET202"),
+            ("DataLoader(range(16), sampler=SubsetRandomSampler(range(16)))", "DET202"),
+            ("random_split(range(16), [8, 8])", "DET109"),
+        )
+    ],
+)
+def test_a_generator_is_passed_from_the_release_on_in_which_it_is_taken(
+    tmp_path: Path, release: str, made: str, code: str, given: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n")
+    text = (
+        "from torch.utils.data import DataLoader, SubsetRandomSampler, random_split\n\n"
+        f"if __name__ == '__main__':\n    print(list({made}))\n"
+    )
+    (found,) = findings(tmp_path, text, code)
+    assert ("generator=" in found.help) is given
+    assert ("torch.manual_seed(0)" in found.help) is not given
+    assert (found.fix is not None) is given

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from d9mlint.base.findings import (
+    NO_GENERATOR,
     OF_OPS,
     RAISES,
     REPEATED,
@@ -302,11 +303,14 @@ class Reporter:
         return finding.severity is not Severity.ADVICE and finding.confidence is not Confidence.LOW
 
 
-def seeded_generator(run: RunView) -> tuple[str, tuple[str, ...]]:
-    """What a call that draws from torch's global generator is to be given instead, and the words for ``remedy``."""
+def seeded_generator(run: RunView, api: str) -> tuple[str, tuple[str, ...]]:
+    """What is to be done about a call that draws from torch's global generator, and the words for ``remedy``."""
+    role = run.kb.role(api, "takes-generator")
+    if role is not None and run.targets is not None and not run.targets.matches(role.library, role.versions):
+        return "call `torch.manual_seed(0)` once, right before it is first used", (NO_GENERATOR,)
     if run.repeating:
-        return "a `generator=` that is made and seeded once, before the loop", (REPEATED,)
-    return "`generator=torch.Generator().manual_seed(0)`", ()
+        return "pass a `generator=` that is made and seeded once, before the loop", (REPEATED,)
+    return "pass `generator=torch.Generator().manual_seed(0)`", ()
 
 
 def _covering(finding: Finding, ops: set[str]) -> Finding:

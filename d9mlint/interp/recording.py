@@ -876,6 +876,7 @@ _ROLES = {
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",
+    "takes-generator": "draws from the generator that it is given",
     "contains-environment": "makes environments, or is put around one: its methods call theirs",
     "spawns-environments": "runs its environments in new processes, which have no state of this one",
     "starts-environments": "runs its environments in processes that are copies of this one",

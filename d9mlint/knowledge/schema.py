@@ -91,6 +91,7 @@ Role = Literal[
     "configured",
     "configures",
     "contains-environment",
+    "takes-generator",
     "copies",
     "delays",
     "differentiates",
@@ -634,7 +635,8 @@ class RoleEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``role`` is one of a fixed vocabulary; ``roles.yaml`` says what each means. ``apis`` are canonical names; a
     name that ends in ``.*`` stands for all directly below it. With ``method`` the names are methods that are
     recognized on a receiver of unknown class too. ``arg`` and ``pos`` name the argument that the role is about,
-    ``more`` further ones by keyword, ``when`` the conditions under which the call plays it.
+    ``more`` further ones by keyword, ``when`` the conditions under which the call plays it, ``versions`` the releases of the
+    library in which it does, for those who ask.
     """
 
     id: str
@@ -646,6 +648,7 @@ class RoleEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pos: int | None = None
     more: list[str] = []
     when: list[Condition] = []
+    versions: str = ""
     note: str = ""
     provenance: list[str] = []
 

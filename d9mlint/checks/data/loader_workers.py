@@ -96,7 +96,7 @@ class LoaderWorkers(Rule):
             # Nobody is seen to ask for other workers than by default.
             known = default(self.run, argument_node(call.node, "num_workers", 5))
             workers = v.Lit(known) if isinstance(known, int) else workers
-        idle, wanted = for_others(self.run, call.node), seeded_generator(self.run)
+        idle, wanted = for_others(self.run, call.node), seeded_generator(self.run, LOADER)
         args = call.args
         declared = self._declared(argument_node(call.node, "dataset", 0))
         if declared is not None and args.get("dataset", 0) is v.UNKNOWN and not args.star:
@@ -233,8 +233,8 @@ class LoaderWorkers(Rule):
         if severity is not Severity.ERROR and not old_numpy and self.seeded_before.get(place.site):
             # So does a seed that is set each time before it is iterated.
             return
-        given, repeated = wanted
-        seeded = f"and {given}" if repeated else "and a seeded `generator=`"
+        given, words = wanted
+        seeded = f", and {given}" if words else ", and a seeded `generator=`"
         option = v.option_of(workers)
         count = _count_text(workers, option)
         target = self.run.targets.version("torch") if self.run.targets is not None else None
@@ -243,15 +243,15 @@ class LoaderWorkers(Rule):
             place,
             f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
             f"pass `worker_init_fn=` that calls `{min(kept.methods)}(torch.initial_seed() % 2**32)` of the transform in "
-            f"`torch.utils.data.get_worker_info().dataset`, {seeded}"
+            f"`torch.utils.data.get_worker_info().dataset`{seeded}"
             if KEPT in drawn
             else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from "
-            f"`torch.initial_seed()`, {seeded}",
+            f"`torch.initial_seed()`{seeded}",
             subject=LOADER,
             severity=severity,
             confidence=confidence,
             targets=(f"torch {target.version}", target.source) if target is not None else (),
-            remedy=(*sorted(drawn), *repeated),
+            remedy=(*sorted(drawn), *words),
         )
 
     def _only_reads(self, args: v.Args) -> bool:

@@ -35,7 +35,7 @@ class Shuffling(Rule):
             return
         place = Where(self.run, call.node, call.api)
         made = self.run.state.level("torch")
-        generator_help, remedy = seeded_generator(self.run)
+        generator_help, remedy = seeded_generator(self.run, call.api)
         idle = for_others(self.run, call.node)
 
         def later() -> None:
@@ -60,7 +60,7 @@ class Shuffling(Rule):
                 "DET202",
                 place,
                 f"`{what}` without `generator=`: {why}",
-                f"pass {generator_help}",
+                generator_help,
                 subject=call.api,
                 severity=Severity.ADVICE if seeded else Severity.ERROR,
                 entry_wide=True,

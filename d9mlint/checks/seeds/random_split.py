@@ -22,7 +22,7 @@ class RandomSplit(Rule):
         level = self.run.state.level("torch").level
         if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
             seeded = level == SEEDED
-            help, remedy = seeded_generator(self.run)
+            help, remedy = seeded_generator(self.run, call.api)
             self.report(
                 "DET109",
                 call.node,
@@ -32,7 +32,7 @@ class RandomSplit(Rule):
                     if seeded
                     else "differs between runs because torch is not seeded"
                 ),
-                f"pass {help}",
+                help,
                 subject=call.api,
                 severity=Severity.ADVICE if seeded else Severity.WARNING,
                 entry_wide=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from d9mlint.base.findings import CALLED, RAISES, RENAMED, REPEATED, Edit, Finding, Fix
+from d9mlint.base.findings import CALLED, NO_GENERATOR, RAISES, RENAMED, REPEATED, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -46,7 +46,7 @@ def _starred(call: ast.Call) -> bool:
 def torch_generator(context: Context, finding: Finding) -> Fix | None:
     """Its own seeded generator for a loader, sampler or split."""
     found = context.call(finding)
-    if found is None or REPEATED in finding.remedy:
+    if found is None or not {REPEATED, NO_GENERATOR}.isdisjoint(finding.remedy):
         return None
     code, call = found
     imports, edits = generator_edits(code, call)
