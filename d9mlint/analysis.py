@@ -15,6 +15,7 @@ from d9mlint.base.entry_report import EntryReport, shown
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
 from d9mlint.checks.absent_modules import all_as_advice
+from d9mlint.checks.base import TESTS
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir import bodies
@@ -45,7 +46,12 @@ class Runs(NamedTuple):
     def findings(self) -> list[Finding]:
         """What they found, merged."""
         training = {report.relative for report in self.entries if report.trains}
-        trials = {report.relative for report in self.entries if report.tries_out}
+        # Programs beside the tests of a project use what they test as another program does.
+        trials = {
+            report.relative
+            for report in self.entries
+            if report.tries_out or TESTS.search(report.relative) is not None
+        }
         return merge((report.findings for report in self.reports), training, shown(self.reports), trials)
 
 

@@ -1388,3 +1388,22 @@ def test_a_guard_that_trains_is_named_before_a_program_that_needs_an_option() ->
     data = TRIED_OUT["data.py"].replace("    print(np.array(load('x')))\n", trains)
     [found] = [f for f in run(TRIED_OUT | {"data.py": data}).findings() if f.code == "DET209"]
     assert found.entry_point == "data.py"
+
+
+def test_a_program_among_the_tests_is_named_last() -> None:
+    """Several programs reach one draw: the first by name is in the folder of the tests."""
+    program = "from parts.noise import noise\n\nprint(noise())\n"
+    noise = "import numpy as np\n\n\ndef noise():\n    return np.random.rand(3)\n"
+    alone = "import numpy as np\n\nprint(np.random.rand(3))\n"
+    files = {
+        "parts/__init__.py": "",
+        "parts/noise.py": noise,
+        "test/a.py": program,
+        "test/alone.py": alone,
+        "work.py": program,
+    }
+    found = [f for f in run(files).findings() if f.code == "DET102"]
+    assert [(f.entry_point, f.message.partition(" (")[2]) for f in found] == [
+        ("work.py", "entry point work.py) (also when test/a.py runs)"),
+        ("test/alone.py", "entry point test/alone.py)"),
+    ]

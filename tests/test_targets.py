@@ -742,3 +742,26 @@ def test_extras_are_asked_for(tmp_path: Path, line: str, asked: bool) -> None:
     (tmp_path / "requirements.txt").write_text(f"{line}\n")
     found = find_targets(tmp_path)
     assert found.asks_for(("jax[[]cuda*", "jax_cuda*")) is asked
+
+
+@pytest.mark.parametrize(
+    ("lines", "version", "low"),
+    [
+        ("tensorflow>=2.0.0b1\nnumpy==1.16.1", "2.7", "2.0.0b1"),
+        ("tensorflow\nnumpy==1.23.5", "2.17", ""),
+        ("tensorflow\nnumpy==1.23.1", "2.13", ""),
+        ("tensorflow==2.10.1\nnumpy==1.19.5", "2.10.1", "2.10.1"),
+        ("tensorflow<2.4\nnumpy==1.19.5", "2.3", ""),
+        ("tensorflow>=2.9\nnumpy==1.19.5", "", "2.9"),
+        ("tensorflow>=2.0\nnumpy>=1.16", "", "2.0"),
+        ("tensorflow>=2.0\nnumpy==2.0.1", "", "2.0"),
+    ],
+)
+def test_tensorflow_is_none_that_refuses_the_pinned_numpy(
+    tmp_path: Path, lines: str, version: str, low: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{lines}\n")
+    found = find_targets(tmp_path).version("tensorflow")
+    assert found.version == (version or releases("tensorflow")[0])
+    assert not low or found.low == low
+    assert ("numpy" in found.source) is (version in ("2.7", "2.17", "2.13"))

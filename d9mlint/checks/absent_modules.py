@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -34,12 +35,11 @@ def all_as_advice(reports: Iterable[EntryReport], modules: Modules) -> list[Entr
 
 def _as_advice(report: EntryReport, modules: Modules) -> EntryReport:
     """The report of a program whose findings are advice if it stops at its imports."""
+    if not report.findings:
+        return report
     gaps = {(gap.path, gap.start) for gap in report.gaps if gap.kind == "project-import"}
-    if (
-        not gaps
-        or not report.findings
-        or not any(_stops(modules, *gap) for gap in _reached(report, modules, gaps))
-    ):
+    stops = gaps and any(_stops(modules, *gap) for gap in _reached(report, modules, gaps))
+    if not stops and not _imports_renamed(report, modules):
         return report
     findings = [msgspec.structs.replace(one, severity=Severity.ADVICE) for one in report.findings]
     return msgspec.structs.replace(report, findings=findings)
@@ -63,6 +63,53 @@ def _reached(
             more = imports_of(modules, file, top_level=True) - seen
             seen |= more
             stack += sorted(more)
+
+
+def _imports_renamed(report: EntryReport, modules: Modules) -> bool:
+    """Whether the file of a program imports at its top level from a module that has another name by now: it is in no
+    directory of the project, and a file beside the program whose name contains that of the module defines all that is
+    imported from it."""
+    file = modules.by_path.get(report.entry)
+    if file is None or file.notebook or file.facts.problem is not None:
+        return False
+    if {"sys", "path"}.issubset(file.facts.words) or not _FINDS.isdisjoint(file.facts.words):
+        # It may find modules that are not of the project.
+        return False
+    return any(
+        isinstance(stmt, m.ImportFrom)
+        and not stmt.level
+        and "." not in stmt.module
+        and not modules.is_library(stmt.module)
+        and modules.absolute(file, file.directory, stmt.module) is None
+        and not modules.named(stmt.module)
+        and modules.anywhere_in_other_case(stmt.module) is None
+        and _is_beside(modules, file, stmt)
+        and not any(_may_be_there(modules.root, at, stmt.module) for at in {file.directory, modules.root})
+        for stmt in file.facts.functions[0].body
+    )
+
+
+def _is_beside(modules: Modules, file: ModuleFile, stmt: m.ImportFrom) -> bool:
+    """Whether a file in the directory of another one defines what that imports, under a longer name."""
+    names = [alias.name for alias in stmt.names]
+    wanted = f"_{_in_words(stmt.module)}_"
+    try:
+        beside = sorted(os.listdir(file.directory))
+    except OSError:
+        return False
+    return any(
+        wanted in f"_{_in_words(name.removesuffix('.py'))}_"
+        and (other := modules.by_path.get(posixpath.join(file.directory, name))) is not None
+        and other is not file
+        and other.defines(names)
+        for name in beside
+        if name.endswith(".py")
+    )
+
+
+def _in_words(name: str) -> str:
+    """The words of the name of a file, without numbers."""
+    return re.sub(r"[^a-z]+", "_", name.lower()).strip("_")
 
 
 def _stops(modules: Modules, file: ModuleFile, stmt: m.Import | m.ImportFrom) -> bool:

@@ -28,6 +28,7 @@ from d9mlint.config.settings import Settings
 from d9mlint.pipeline import INCOMPLETE, STDIN, Result, check
 from d9mlint.report import render
 from d9mlint.report.common import Options, count
+from d9mlint.report.joined import joined
 
 if TYPE_CHECKING:
     from d9mlint.base.findings import Finding
@@ -289,6 +290,7 @@ def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
             if slow:
                 say(f"most CPU time in {name}: {slow}")
     options = report_options(settings, to_file=request.output_file is not None)
+    result = joined(result)
     if request.statistics:
         from d9mlint.report import statistics
 

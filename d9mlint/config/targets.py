@@ -32,6 +32,7 @@ from d9mlint.knowledge.versions import (
 _INFERRED = "inferred from the names that the program uses"
 _RECORDED = "the newest with which the notebook can have run, as it records"
 _FOR_PYTHON = "the newest for Python "
+_THAT_ALLOWS = "the newest that allows "
 _NEWEST_KNOWN = "newest known"
 _NOT_KNOWN = "not known"
 INSTALLED = "=="
@@ -281,6 +282,9 @@ class Targets:
         recorded, recorder = self._inferred.get(at_most(library)), _RECORDED
         if recorded is None:
             recorded, recorder = self._for_python(library)
+        allowed, allower = self._allowed(library)
+        if allowed is not None and (recorded is None or compare(parse(allowed), parse(recorded)) < 0):
+            recorded, recorder = allowed, allower
         is_recorded = (
             recorded is not None
             and not (oldest and compare(parse(recorded), parse(oldest)) < 0)
@@ -317,6 +321,17 @@ class Targets:
         series = ".".join(pin.spec[2:].split(".")[:2]) if pin is not None else ""
         release = _recorded().get(series, {}).get(library) if series else None
         return release, f"{_FOR_PYTHON}{series}, pinned in {pin.place}" if pin is not None else ""
+
+    def _allowed(self, library: str) -> tuple[str | None, str]:
+        """The newest release of a library that allows the release which is pinned of another one, and what says so."""
+        for follower, leaders in _allowed_by().items():
+            pin = next((one for one in pinned(self._pins.pins, follower) if not one.aside), None)
+            if library not in leaders or pin is None or not pin.settled:
+                continue
+            chosen = pin.spec[2:].removesuffix(".*")
+            if release := _built_with(leaders[library], chosen):
+                return release, f"{_THAT_ALLOWS}{follower} {chosen}, pinned in {pin.place}"
+        return None, ""
 
     def _companion(self, library: str) -> Target | None:
         """Keras and torchvision follow TensorFlow and PyTorch where only those are given or pinned."""
@@ -421,6 +436,12 @@ def _tested_with() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
     return load().tested_with
 
 
+def _allowed_by() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    from d9mlint.knowledge import load
+
+    return load().allowed_by
+
+
 def _recorded() -> Mapping[str, Mapping[str, str]]:
     from d9mlint.knowledge import load
 
@@ -456,7 +477,7 @@ def admits(spec: str, release: str) -> bool:
 
 def _is_recorded(target: Target) -> bool:
     """Whether a release is the newest with which the program can have run."""
-    return target.source == _RECORDED or target.source.startswith(_FOR_PYTHON)
+    return target.source == _RECORDED or target.source.startswith((_FOR_PYTHON, _THAT_ALLOWS))
 
 
 def _is_unpinned(target: Target) -> bool:

@@ -55,6 +55,7 @@ class Knowledge:
         self.newest = compiled.newest
         self.built_for = compiled.built_for
         self.tested_with = compiled.tested_with
+        self.allowed_by = compiled.allowed_by
         self.cpu_builds = compiled.cpu_builds
         self.recorded = compiled.recorded
         pages = [page for layer in (compiled, *layers) for page in layer.rules]

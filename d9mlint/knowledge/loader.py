@@ -66,6 +66,7 @@ class Compiled(msgspec.Struct, frozen=True):
     newest: dict[str, str] = {}
     built_for: dict[str, dict[str, dict[str, str]]] = {}
     tested_with: dict[str, dict[str, dict[str, str]]] = {}
+    allowed_by: dict[str, dict[str, dict[str, str]]] = {}
     cpu_builds: dict[str, str] = {}
     recorded: dict[str, dict[str, str]] = {}
     tensors: list[TensorEntry] = []
@@ -99,6 +100,7 @@ TABLES = {
     "versions": "newest",
     "built_for": "built_for",
     "tested_with": "tested_with",
+    "allowed_by": "allowed_by",
     "cpu_builds": "cpu_builds",
     "recorded": "recorded",
 }
