@@ -90,7 +90,7 @@ class ItemDraws(Observer):
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry, node = event
-        if entry.kind == "draw" and not entry.in_place and self.run.unread(node):
+        if entry.kind == "draw" and not (entry.in_place or entry.trains) and self.run.unread(node):
             return
         if self.alone and self.run.state.level(rng).level == SEEDED:
             self._draw(ITEM_SEED)

@@ -607,7 +607,7 @@ class Seeds(GraphVariables, Rule):
         rng, level, entry, node = event
         if (
             entry.kind in _GIVING
-            and not entry.in_place
+            and not (entry.in_place or entry.trains)
             and (
                 self.run.unread(node)
                 or names_only(self.run, node)
