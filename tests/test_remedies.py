@@ -652,6 +652,10 @@ def test_the_option_is_named_with_which_an_op_runs_that_only_raises(tmp_path: Pa
     (found,) = findings(tmp_path, text, "DET302")
     only = "`nn.MaxPool3d`, run only if `--pool` has another value than its default, raises RuntimeError without it"
     assert only in found.help
+    (tmp_path / "d9mlint.toml").write_text('torch-version = "1.9"\n')
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "another value than its default, which raises RuntimeError in deterministic mode" in found.help
+    (tmp_path / "d9mlint.toml").write_text('torch-version = "2.12"\n')
     text = text.replace("model.cuda()", "nn.MaxPool3d(1)(model.cuda()").replace(".sum()", ").sum()")
     (found,) = findings(tmp_path, text, "DET302")
     assert "`nn.MaxPool3d` raises RuntimeError without it" in found.help

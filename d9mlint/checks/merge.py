@@ -207,7 +207,8 @@ def _after_fixing(best: Finding, group: list[Finding]) -> Finding:
     steps = [f"fix {_listed(raising)}"] if raising else []
     steps += [f"replace {names}"] if spared else []
     verb = "raise" if len(raising) + len(spared) > 1 else "raises"
-    first = f"first {' and '.join(steps)}, which {verb} RuntimeError in deterministic mode"
+    # With an option, the last one ends in a comma.
+    first = f"first {' and '.join(steps).removesuffix(',')}, which {verb} RuntimeError in deterministic mode"
     if spared and not raising:
         ways = list(dict.fromkeys(_lower(instead).rstrip(".") for _, instead in spared))
         first += f" ({'; '.join(ways)})"
