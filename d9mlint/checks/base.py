@@ -307,7 +307,8 @@ def seeded_generator(run: RunView, api: str) -> tuple[str, tuple[str, ...]]:
     """What is to be done about a call that draws from torch's global generator, and the words for ``remedy``."""
     role = run.kb.role(api, "takes-generator")
     if role is not None and run.targets is not None and not run.targets.matches(role.library, role.versions):
-        return "call `torch.manual_seed(0)` once, right before it is first used", (NO_GENERATOR,)
+        where = "before the loop" if run.repeating else "right before the first use"
+        return f"call `torch.manual_seed(0)` once, {where}", (NO_GENERATOR,)
     if run.repeating:
         return "pass a `generator=` that is made and seeded once, before the loop", (REPEATED,)
     return "pass `generator=torch.Generator().manual_seed(0)`", ()
