@@ -1334,12 +1334,17 @@ def test_what_seeds_the_workers_of_a_loader_is_named_where_it_may_have_some(
         ("set(names) & {'a', 'b'}", False),
         ("set(names) | {'a'}", True),
         ("set(names)", True),
+        ("set(names).difference(['a'])", False),
+        ("set(names).union(['a'])", True),
+        ("rest", False),
+        ("every", True),
     ],
 )
 def test_a_dictionary_is_not_offered_for_a_difference_of_sets(
     tmp_path: Path, written: str, offered: bool
 ) -> None:
-    text = f"import numpy as np\nnp.random.seed(0)\nnames = ['b', 'a', 'c']\nprint(np.random.choice(list({written})))\n"
+    text = "import numpy as np\nnp.random.seed(0)\nnames = ['b', 'a', 'c']\n"
+    text += f"rest = set(names) - {{'a'}}\nevery = set(names)\nprint(np.random.choice(list({written})))\n"
     (found,) = findings(tmp_path, text, "DET210")
     assert "sorted(...)" in found.help
     assert ("dict.fromkeys" in found.help) is offered

@@ -35,6 +35,7 @@ from d9mlint.interp.clocks import is_time
 from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.idle import is_idle_dataset, takes_nothing
 from d9mlint.interp.library.queues import filled_by_several, is_endless
+from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import (
     ANY,
@@ -95,7 +96,8 @@ class Order(NamedTuple):
 class Origin(NamedTuple):
     """Where an order came about. ``elements`` says what a set has: ``text``, ``object``, ``cell`` or nothing known;
     ``any`` where the order differs in each process whatever they are. ``lone``
-    is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of."""
+    is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of. ``reduced``
+    is whether a set is what another one has in common with something, or has not."""
 
     place: Where
     what: str
@@ -105,6 +107,7 @@ class Origin(NamedTuple):
     confidence: str = "high"
     node: Any = None
     lone: bool = False
+    reduced: bool = False
 
 
 class Numbered(NamedTuple):
@@ -296,7 +299,7 @@ class Orders:
             kind = TEXT
         elif not kind and columns.has_cells(value.elts):
             kind = CELL
-        return self.made(interp, "DET210", node, "", "", elements=kind)
+        return self.made(interp, "DET210", node, "", "", elements=kind, reduced=_is_reduced(interp, node))
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
@@ -320,6 +323,7 @@ class Orders:
         subject: str = "set",
         kind: str = SEQUENCE,
         lone: bool = False,
+        reduced: bool = False,
     ) -> Order:
         """An order that comes about here."""
         if not hasattr(node, "start"):
@@ -330,7 +334,7 @@ class Orders:
         place = Where(interp, node, subject) if known is None or known.place.aside else known.place
         if known is None or len(place.given) < len(known.place.given):
             # It also comes about where fewer options have to be given.
-            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone)
+            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone, reduced)
         elif elements == TEXT and known.elements in ("", CELL):
             # Of the callers of a function, this one passes texts.
             self.origins[key] = known._replace(elements=elements)
@@ -1852,6 +1856,21 @@ def _grows(interp: Interp, name: str) -> bool:
                         names.add(target.value.id)
         known = _grown[id(fn)] = (fn, frozenset(names))
     return name in known[1]
+
+
+_REDUCING = frozenset({"difference", "intersection", "symmetric_difference"})
+"""Methods of sets for which dictionaries have nothing."""
+
+
+def _is_reduced(interp: Interp, node: Any) -> bool:
+    """Whether an expression is, or names, what a set has in common with something, or has not."""
+    if isinstance(node, m.BinOp):
+        return node.op != "|"
+    if isinstance(node, m.Name) and "." not in node.id:
+        return any(
+            not isinstance(one, m.Name) and _is_reduced(interp, one) for one in assignments(interp, node.id)
+        )
+    return isinstance(node, m.Call) and called_name(node) in _REDUCING
 
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:

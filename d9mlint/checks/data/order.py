@@ -10,7 +10,6 @@ from d9mlint.interp.activity import TRAIN, where
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.order_kinds import CELL, OBJECT, TEXT
-from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.orders import Key, Origin
@@ -103,7 +102,7 @@ _ANY_COMBINED = (
 def _remedy(origin: Origin) -> str:
     """What gives the elements a fixed order. The keys of a dictionary can hold a union, ``[*a, *b]``, but a dictionary has
     no difference, and that of its keys is a set again."""
-    if isinstance(origin.node, m.BinOp) and origin.node.op != "|":
+    if origin.reduced:
         return _COMBINED.get(origin.elements, _ANY_COMBINED)
     return _REMEDIES.get(origin.elements, _ANY)
 
