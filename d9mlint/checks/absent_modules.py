@@ -93,17 +93,13 @@ def _is_beside(modules: Modules, file: ModuleFile, stmt: m.ImportFrom) -> bool:
     """Whether a file in the directory of another one defines what that imports, under a longer name."""
     names = [alias.name for alias in stmt.names]
     wanted = f"_{_in_words(stmt.module)}_"
-    try:
-        beside = sorted(os.listdir(file.directory))
-    except OSError:
-        return False
     return any(
-        wanted in f"_{_in_words(name.removesuffix('.py'))}_"
-        and (other := modules.by_path.get(posixpath.join(file.directory, name))) is not None
+        other.directory == file.directory
         and other is not file
+        and other.path.endswith(".py")
+        and wanted in f"_{_in_words(posixpath.basename(other.path).removesuffix('.py'))}_"
         and other.defines(names)
-        for name in beside
-        if name.endswith(".py")
+        for other in modules.files
     )
 
 

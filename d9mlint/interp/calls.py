@@ -934,9 +934,9 @@ def run_methods(
     method: str = "",
     mode: str = "",
 ) -> None:
-    """Run the methods of an instance that a library will call in one of its own, a ``method`` of the ``caller`` if that is
-    known: each once, with unknown arguments, but for batches of data. What is known of the ``caller`` says which are called
-    without gradients. Layers of Keras are called in a ``mode``, once in each."""
+    """Run the methods of an instance that a library will call, in a ``method`` of the ``caller`` if that is known: each
+    once, with unknown arguments, but for batches of data. What is known of the ``caller`` says which are called without
+    gradients. Layers of Keras are called in a ``mode``, once in each."""
     without: frozenset[str] = frozenset()
     if mode and layer_modes.is_layer(interp, inst):
         with interp.within(mode):

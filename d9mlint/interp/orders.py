@@ -299,7 +299,7 @@ class Orders:
             kind = TEXT
         elif not kind and columns.has_cells(value.elts):
             kind = CELL
-        return self.made(interp, "DET210", node, "", "", elements=kind, reduced=_is_reduced(interp, node))
+        return self.made(interp, "DET210", node, "", "", elements=kind)
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
@@ -323,7 +323,6 @@ class Orders:
         subject: str = "set",
         kind: str = SEQUENCE,
         lone: bool = False,
-        reduced: bool = False,
     ) -> Order:
         """An order that comes about here."""
         if not hasattr(node, "start"):
@@ -334,6 +333,7 @@ class Orders:
         place = Where(interp, node, subject) if known is None or known.place.aside else known.place
         if known is None or len(place.given) < len(known.place.given):
             # It also comes about where fewer options have to be given.
+            reduced = rule == "DET210" and _is_reduced(interp, node)
             self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone, reduced)
         elif elements == TEXT and known.elements in ("", CELL):
             # Of the callers of a function, this one passes texts.

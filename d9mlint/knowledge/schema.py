@@ -1106,7 +1106,7 @@ class HookEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     provenance: list[str] = []
 
     def calls(self, name: str, method: str) -> bool:
-        """Whether the library calls the method of a name where one of its own is called; where that is "", any of them."""
+        """Whether the library calls the method of a name in its own ``method``; where that is "", in any of them."""
         by = self.called.values() if not method else [self.called.get(method, [])]
         return any(fnmatchcase(name, one) for names in (self.always, *by) for one in names)
 

@@ -204,16 +204,8 @@ class TensorFlowCheckpoints(Rule):
 
     def _held(self, checkpoint: v.Obj) -> frozenset[Site]:
         """Where what a checkpoint holds is made, if all of it is known and no optimizer is among it."""
-        kb, args = self.run.kb, checkpoint.args
-        held = _all_of(checkpoint)
+        kb, held = self.run.kb, _all_known(checkpoint)
         inner = [one for inst in held if isinstance(inst, v.Inst) for one in inst.attrs.values()]
-        if (
-            args.star
-            or args.dstar
-            or args.pos
-            or any(not isinstance(one, v.Lit | v.Inst | v.Obj) for one in held)
-        ):
-            return frozenset()
         made = [one for one in (*held, *inner) if isinstance(one, v.Obj)]
         if any(kb.role(one.api, "optimizes") is not None for one in made):
             return frozenset()
@@ -244,16 +236,8 @@ class TensorFlowCheckpoints(Rule):
 
     def _lacks_iterator(self, checkpoint: v.Obj) -> bool:
         """Whether a checkpoint has an optimizer in it, and nothing that is an iterator, or may be one."""
-        kb, args = self.run.kb, checkpoint.args
-        held = _all_of(checkpoint)
-        if (
-            args.star
-            or args.dstar
-            or args.pos
-            or any(not isinstance(one, v.Lit | v.Inst | v.Obj) for one in held)
-        ):
-            return False
-        made = [one for one in held if isinstance(one, v.Obj)]
+        kb = self.run.kb
+        made = [one for one in _all_known(checkpoint) if isinstance(one, v.Obj)]
         if any(kb.role(name, "iterates") is not None for one in made for name in (one.api, one.type)):
             return False
         return any(kb.role(one.api, "optimizes") is not None for one in made)
@@ -263,6 +247,13 @@ def _all_of(checkpoint: v.Obj) -> list[v.Value]:
     """What a checkpoint is given by name, each that it may be."""
     held = (*checkpoint.args.kw.values(), *checkpoint.attrs.values())
     return [one for value in held for one in v.alternatives(value)]
+
+
+def _all_known(checkpoint: v.Obj) -> list[v.Value]:
+    """The same, if all that a checkpoint is given is known; nothing otherwise."""
+    args, held = checkpoint.args, _all_of(checkpoint)
+    known = not (args.star or args.dstar or args.pos)
+    return held if known and all(isinstance(one, v.Lit | v.Inst | v.Obj) for one in held) else []
 
 
 def counts_from_zero(loop: Loop) -> bool:

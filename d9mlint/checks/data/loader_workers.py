@@ -234,7 +234,7 @@ class LoaderWorkers(Rule):
             # So does a seed that is set each time before it is iterated.
             return
         given, words = wanted
-        seeded = f", and {given}" if words else ", and a seeded `generator=`"
+        seeded = f"and {given}" if words else "and a seeded `generator=`"
         option = v.option_of(workers)
         count = _count_text(workers, option)
         target = self.run.targets.version("torch") if self.run.targets is not None else None
@@ -243,10 +243,10 @@ class LoaderWorkers(Rule):
             place,
             f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
             f"pass `worker_init_fn=` that calls `{min(kept.methods)}(torch.initial_seed() % 2**32)` of the transform in "
-            f"`torch.utils.data.get_worker_info().dataset`{seeded}"
+            f"`torch.utils.data.get_worker_info().dataset`, {seeded}"
             if KEPT in drawn
             else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from "
-            f"`torch.initial_seed()`{seeded}",
+            f"`torch.initial_seed()`, {seeded}",
             subject=LOADER,
             severity=severity,
             confidence=confidence,

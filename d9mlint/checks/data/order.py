@@ -89,11 +89,11 @@ _ANY = (
     "use `dict.fromkeys(...)`, which keeps the order of first appearance, or `sorted(...)` if the elements can be "
     "compared"
 )
-_COMBINED = {
+_REDUCED = {
     TEXT: "use `sorted(...)`",
     OBJECT: "use a list comprehension over elements in a fixed order instead of a set operation",
 }
-_ANY_COMBINED = (
+_ANY_REDUCED = (
     "use `sorted(...)` if the elements can be compared, or a list comprehension over elements in a fixed order instead "
     "of a set operation"
 )
@@ -103,7 +103,7 @@ def _remedy(origin: Origin) -> str:
     """What gives the elements a fixed order. The keys of a dictionary can hold a union, ``[*a, *b]``, but a dictionary has
     no difference, and that of its keys is a set again."""
     if origin.reduced:
-        return _COMBINED.get(origin.elements, _ANY_COMBINED)
+        return _REDUCED.get(origin.elements, _ANY_REDUCED)
     return _REMEDIES.get(origin.elements, _ANY)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
-from d9mlint.base.findings import Confidence, Severity, Step
+from d9mlint.base.findings import ALSO, Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
@@ -85,8 +85,6 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 
-ALSO = "also"
-"""The remedy where another generator is seeded too, which is named."""
 ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
 IN_GRAPH = "in graph"

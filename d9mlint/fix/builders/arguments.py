@@ -46,17 +46,19 @@ def _starred(call: ast.Call) -> bool:
 def torch_generator(context: Context, finding: Finding) -> Fix | None:
     """Its own seeded generator for a loader, sampler or split."""
     found = context.call(finding)
-    if found is None or not {REPEATED, NO_GENERATOR}.isdisjoint(finding.remedy):
+    if found is None:
         return None
     code, call = found
-    imports, edits = generator_edits(code, call)
+    imports, edits = generator_edits(code, call, finding)
     return made("pass a seeded `generator=`", edits and changes.with_imports(code, imports, edits))
 
 
-def generator_edits(code: Code, call: ast.Call) -> tuple[list[str], tuple[Edit, ...] | None]:
+def generator_edits(
+    code: Code, call: ast.Call, finding: Finding
+) -> tuple[list[str], tuple[Edit, ...] | None]:
     """The imports and the edits that give a call a seeded torch generator. None in a loop, where every round would
-    draw the same."""
-    if code.in_loop(call):
+    draw the same, and where the call takes none."""
+    if code.in_loop(call) or not {REPEATED, NO_GENERATOR}.isdisjoint(finding.remedy):
         return [], None
     name, needed = changes.module_name(code, "torch", call, code.start(code.top(call)))
     edits = changes.set_argument(code, call, "generator", f"{name}.Generator().manual_seed(0)")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from d9mlint.base.findings import NO_GENERATOR, REPEATED, Edit, Finding, Fix
+from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import generator_edits
 from d9mlint.fix.builders.code import Code
@@ -317,10 +317,8 @@ def seeded_workers(context: Context, finding: Finding) -> Fix | None:
     if init is None:
         return None
     added: tuple[Edit, ...] | None = None
-    if changes.argument(call, "generator", 12) is None and {REPEATED, NO_GENERATOR}.isdisjoint(
-        finding.remedy
-    ):
-        needed, added = generator_edits(code, call)
+    if changes.argument(call, "generator", 12) is None:
+        needed, added = generator_edits(code, call, finding)
         imports += [line for line in needed if added is not None and line not in imports]
     if added is None:
         return made("seed the workers", changes.with_imports(code, sorted(imports), (*edits, *init)))

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
-from d9mlint.base.findings import Edit, Finding, Fix
+from d9mlint.base.findings import ALSO, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import GENERATOR, torch_generator, wished
 from d9mlint.fix.builders.code import Code
@@ -18,8 +18,6 @@ _IN_CONFIG = "in configuration"
 """The remedy where the last step of the flow is what an estimator takes its seed from, or an estimator without that."""
 _IN_GRAPH = "in graph"
 """The remedy where the seed is for the graph that the last step of the flow makes the default one."""
-_ALSO = "also"
-"""The remedy where two RNGs are seeded."""
 _KNOWN = frozenset({"torch", "torch_cuda", "numpy", "python", "tensorflow", "keras"})
 _SEED_CALL = re.compile(r"(\w+)\.([\w.]+)\((seed=|)(?:seed|0)\)")
 _SEEDS_WORKERS = ">=1.3"
@@ -31,7 +29,7 @@ _NUMBERS = frozenset({"int", "abs", "float", "round", "hash", "str", "bytes", "m
 def _rng(finding: Finding) -> str:
     """The RNG that a finding says is not seeded; empty for other findings."""
     if finding.code in MISSING:
-        if finding.remedy[:1] == (_ALSO,):
+        if finding.remedy[:1] == (ALSO,):
             return finding.remedy[1]
         # Where the remedy is another one, a seed would hide the mistake.
         return finding.subject if not finding.remedy else ""
@@ -70,7 +68,7 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     # Seeds that are set too late are those of the same RNGs.
     # What an imported module has made may have taken its seed from the generator of its library before the block.
     rngs = {name for f in group if (name := _rng(f)) in _KNOWN or context.entry_offset(f) is not None}
-    rngs.update(f.remedy[2] for f in group if f.remedy[:1] == (_ALSO,))
+    rngs.update(f.remedy[2] for f in group if f.remedy[:1] == (ALSO,))
     for line in _lines(context, finding, code, start, rngs, seed):
         start.add(line)
     return made(f"seed at the start of {finding.entry_point}", start.edits(), path=entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from d9mlint.base.findings import RAISES, UNCOVERED, WARNED, Confidence, Edit, Finding, Fix
+from d9mlint.base.findings import RAISES, UNCOVERED, VARIABLE, WARNED, Confidence, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -166,7 +166,7 @@ def cublas(context: Context, finding: Finding) -> Fix | None:
         return None
     if finding.code != "DET405":
         return _variable(code, entry, *CUBLAS)
-    return _variable(code, entry, *(BLOCKING if context.matches(finding, "torch", "<1.5") else RECURRENT))
+    return _variable(code, entry, *(RECURRENT if VARIABLE in finding.remedy else BLOCKING))
 
 
 def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:

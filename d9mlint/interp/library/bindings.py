@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.paths import boundary, is_inside, read_limited
+from d9mlint.base.paths import read_limited
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import plain
-from d9mlint.interp.library.config_files import config_value
+from d9mlint.interp.library.config_files import config_value, found_in
 from d9mlint.interp.state import Setting
 
 if TYPE_CHECKING:
@@ -111,22 +111,20 @@ def _texts(value: v.Value | None) -> list[str]:
 
 def _of_file(interp: Interp, path: str, inside: list[str]) -> dict[str, str]:
     """The bindings of a file, beside the program, in the project's root or beside the file that includes it."""
+    if len(inside) > _MOST_FILES:
+        return {}
     bases = [interp.entry_directory, interp.modules.root, *(os.path.dirname(one) for one in inside)]
-    for base in dict.fromkeys(one for one in bases if one):
-        full = os.path.normpath(os.path.join(base, path))
-        if full in inside or len(inside) > _MOST_FILES:
-            return {}
-        if os.path.isfile(full) and is_inside(full, boundary(interp.modules.root)):
-            interp.config_files.add(full)
-            try:
-                text = read_limited(full).decode("utf-8")
-            except (OSError, UnicodeDecodeError):
-                return {}
-            found: dict[str, str] = {}
-            for name, value in _bindings(text):
-                found |= {name: value} if name else _of_file(interp, value, [*inside, full])
-            return found
-    return {}
+    full = found_in(interp, path, bases)
+    if full is None or full in inside:
+        return {}
+    try:
+        text = read_limited(full).decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    found: dict[str, str] = {}
+    for name, value in _bindings(text):
+        found |= {name: value} if name else _of_file(interp, value, [*inside, full])
+    return found
 
 
 def _bindings(text: str) -> Iterator[tuple[str, str]]:

@@ -54,12 +54,17 @@ def load_literal(interp: Interp, path: str) -> Any:
     """A configuration file by a path as written in the code: next to the entry point, the file, or the root."""
     if not path.endswith((".yaml", ".yml", ".json", ".toml")):
         return None
-    bases = [interp.entry_directory, interp.frame.file.directory, interp.modules.root]
+    full = found_in(interp, path, [interp.entry_directory, interp.frame.file.directory, interp.modules.root])
+    return parse_file(full) if full is not None else None
+
+
+def found_in(interp: Interp, path: str, bases: list[str]) -> str | None:
+    """The first file of this path in some directories; the program's findings depend on what it holds."""
     for base in dict.fromkeys(b for b in bases if b):
         full = os.path.normpath(os.path.join(base, path))
         if os.path.isfile(full) and is_inside(full, boundary(interp.modules.root)):
             interp.config_files.add(full)
-            return parse_file(full)
+            return full
     return None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.interp import values as v
 from d9mlint.interp.library.builtins import copied_instance
-from d9mlint.interp.library.options import as_options, option_params, parsed
+from d9mlint.interp.library.options import as_options, has_fields, option_params, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,18 +108,14 @@ def _taken(interp: Interp, value: v.Value, node: Any) -> v.Value | None:
         made = v.Mapping(items, value.open, attributes=True)
         made.option = value.option
         return made
-    if isinstance(value, v.Cls) and _has_fields(value):
+    if isinstance(value, v.Cls) and has_fields(value):
         return parsed(interp, value, v.NO_ARGS, node)
-    if isinstance(value, v.Inst) and _has_fields(value.cls):
+    if isinstance(value, v.Inst) and has_fields(value.cls):
         return copied_instance(interp, value)
     if isinstance(value, v.Lit) and isinstance(value.value, str):
         found = _of_text(value.value)
         return found if isinstance(found, v.Mapping | v.Items) else None
     return None
-
-
-def _has_fields(cls: v.Cls) -> bool:
-    return any(one.fields for one in cls.mro())
 
 
 def _said(value: v.Mapping | v.Inst) -> dict[Any, v.Value]:

@@ -381,7 +381,12 @@ def _declared(interp: Interp, func: v.Func, param: m.Param) -> v.Cls | None:
     note = param.annotation
     name = note.id if isinstance(note, m.Name) else note.value if isinstance(note, m.Const) else None
     found = named_from(interp, func, name) if isinstance(name, str) else None
-    return found if isinstance(found, v.Cls) and any(one.fields for one in found.mro()) else None
+    return found if isinstance(found, v.Cls) and has_fields(found) else None
+
+
+def has_fields(cls: v.Cls) -> bool:
+    """Whether a class, or one that it is derived from, declares fields."""
+    return any(one.fields for one in cls.mro())
 
 
 STORED = "hydra.core.config_store"
