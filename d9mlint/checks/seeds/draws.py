@@ -822,6 +822,7 @@ class Seeds(GraphVariables, Rule):
             f"pass `{own}=`, or call `{generator.seed}` first" if own else f"call `{generator.seed}` first",
             subject=entry.apis[0].rpartition(".")[2],
             severity=Severity.WARNING if level.option else None,
+            confidence=Confidence(entry.confidence) if entry.confidence != "high" else None,
             entry_wide=True,
             remedy=("rng", rng),
         )
