@@ -123,6 +123,10 @@ def program(imports: Iterable[str], body: Iterable[str], before: Iterable[str] =
     return "\n".join([*lines, *(f"    {line}" for line in body), ""])
 
 
+LOADED = ("stable_baselines3.", "sb3_contrib.")
+"""Before the names of classes of which an example is loaded."""
+
+
 def use(api: str, given: Arguments, *, positional: int = 0) -> tuple[list[str], list[str]]:
     """Imports and lines that call an API, on a new object of its class where it is a method."""
     name = example_name(api)
@@ -131,7 +135,8 @@ def use(api: str, given: Arguments, *, positional: int = 0) -> tuple[list[str], 
         line, called = imported(owner)
         if method.startswith("from_"):
             return [line], [f"result = {call(f'{called}.{method}', given)}", "print(result)"]
-        made = f"it = {called}()"
+        # A new algorithm draws already where it is made.
+        made = f"it = {called}.load('it.zip')" if owner.startswith(LOADED) else f"it = {called}()"
         done = call("it" if method == "__call__" else f"it.{method}", given, ", ".join(["None"] * positional))
         return [line], [made, f"result = {done}", "print(result)"]
     line, called = imported(name)
