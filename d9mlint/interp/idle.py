@@ -36,7 +36,12 @@ def is_idle(run: RunView, node: Any, asked: frozenset[str] = _KEPT) -> bool:
     """Whether something is made of which nothing takes elements but to ask them for their form: the function that makes it
     keeps it for itself, gives it to loaders that are idle, or returns it to a caller of which the same is true. It is asked
     for the attributes ``asked`` at most."""
-    return isinstance(node, m.Call) and _stays_idle(run, run.frame, node, asked)
+    # What the constructor of a base class makes is the object whose class inherits from it.
+    return (
+        isinstance(node, m.Call)
+        and called_name(node) != "__init__"
+        and _stays_idle(run, run.frame, node, asked)
+    )
 
 
 def result_is_idle(run: RunView, func: v.Func, node: Any, question: Question) -> bool:

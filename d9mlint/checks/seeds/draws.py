@@ -1651,8 +1651,8 @@ def _may_vary(run: RunView, value: v.Value) -> bool:
 
 
 def _masks(entry: RngEntry) -> bool:
-    """Whether a layer of PyTorch draws unless its model is in evaluation mode."""
-    return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
+    """Whether a layer or model of modules of PyTorch draws unless it is in evaluation mode."""
+    return entry.kind == "dropout" and entry.draws == ["torch"] and entry.at == "use"
 
 
 def _is_made_in_call(run: RunView) -> bool:
