@@ -1060,6 +1060,12 @@ class Seeds(GraphVariables, Rule):
         mode = call.args.get("mode", 0)
         self.trains_parts = call.api.endswith("train") and (mode is None or v.truth(mode) is True)
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "evaluates-within") is not None)
+    def mode_set_within(self, call: CallEvent) -> None:
+        """Modules are in evaluation mode while a block runs."""
+        for one in call.args.values():
+            self._note_switched(one)
+
     def _note_switched(self, owner: v.Value | None) -> None:
         if isinstance(owner, v.Super):
             owner = owner.receiver
