@@ -74,3 +74,37 @@ def test_an_option_that_lets_a_seed_be_set_is_no_seed(tmp_path: Path) -> None:
     body = "if args.trials > 1:\n    torch.manual_seed(int(time.time()))"
     ((severity, help, named),) = _found(tmp_path, body)
     assert (severity, help.partition(",")[0], named) == ("warning", "use a fixed number", False)
+
+
+ROUNDS = "seed with a fixed number once, before the rounds, or with one that is different in each of them"
+ONCE = "use a fixed number, or make the seed an option and log it"
+SHUFFLED = "def shuffled():\n    np.random.seed({seed})\n    return np.random.permutation(9)\n\n\n"
+EPOCHS = "for epoch in range(args.trials):\n    "
+
+
+@pytest.mark.parametrize(
+    ("body", "help", "fixed"),
+    [
+        (f"{EPOCHS}np.random.seed(int(time.time()))\n    print(np.random.rand())", ROUNDS, False),
+        (SHUFFLED.format(seed="int(time.time())") + f"{EPOCHS}print(shuffled())", ROUNDS, False),
+        (
+            SHUFFLED.format(seed="int(time.time())") + f"print(shuffled())\n{EPOCHS}print(shuffled())",
+            ROUNDS,
+            False,
+        ),
+        (SHUFFLED.format(seed="") + f"{EPOCHS}print(shuffled())", ROUNDS, False),
+        (SHUFFLED.format(seed="int(time.time())") + "print(shuffled())", ONCE, True),
+        (f"seed = int(time.time())\n{EPOCHS}np.random.seed(seed)\n    print(np.random.rand())", ONCE, True),
+        (SHUFFLED.format(seed="") + "print(shuffled())", "pass a fixed number", True),
+    ],
+)
+def test_one_number_is_no_seed_for_each_round(tmp_path: Path, body: str, help: str, fixed: bool) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM.format(body=body))
+    overrides = {"cache": False, "jobs": 1, "select": ["DET107"]}
+    result = check([str(tmp_path)], load_settings(str(tmp_path), overrides=overrides))
+    assert [(i.finding.help, i.finding.fix is not None) for i in result.items] == [(help, fixed)]
+
+
+@pytest.mark.parametrize("seed", ["0", "epoch"])
+def test_a_seed_that_no_run_changes_is_no_finding(tmp_path: Path, seed: str) -> None:
+    assert _found(tmp_path, f"{EPOCHS}np.random.seed({seed})\n    print(np.random.rand())") == []

@@ -115,9 +115,10 @@ class Reporter:
         key = (code, place.site.path, place.site.start, place.site.end, subject)
         old = self._found.get(key)
         if old is not None:
-            # Of two equal ones, that which needs fewer options is kept: its note would be untrue of the other.
-            before = (old.confidence.rank, old.severity.rank, -self._options[key])
-            if before >= (sure.rank, level.rank, -len(given)):
+            # Of two equal ones, that which needs fewer options is kept: its note would be untrue of the other. The remedy
+            # for what runs in each round of a loop also holds where it runs once.
+            before = (old.confidence.rank, old.severity.rank, -self._options[key], REPEATED in old.remedy)
+            if before >= (sure.rank, level.rank, -len(given), REPEATED in violation.remedy):
                 return
         self._causes[key] = violation.cause
         self._asides[key] = place.aside

@@ -399,7 +399,7 @@ def call_function(
     for known in reversed(outcomes) if on_yield is None else ():
         if (
             memo.is_bound_alike(known)
-            and interp.circumstances_hold(known.circumstances)
+            and interp.circumstances_hold(known.circumstances, (func, node))
             and known.effect.holds(interp.state)
             and known.recursions <= interp.active.keys()
         ):
@@ -514,7 +514,7 @@ def call_function(
             func.env,
             frozenset(interp.recursions),
             trail,
-            interp.circumstances(act),
+            interp.circumstances(act, (func, node)),
         )
         if settled:
             interp.settled[name] = found

@@ -59,6 +59,8 @@ CONTEXT, OPTION = "context", "option"
 """Kinds of what is active: context managers and decorators; options whose defaults decided branches."""
 INSTEAD = "instead"
 """Asked for the birth of an object: what stands in its place if an option is given, see ``given_instead``."""
+RESULT = "result"
+"""Asked of a call: whether what it returns, or what that holds somewhere, is idle in its caller, see ``idle``."""
 
 Question = tuple[str, str, Any]
 """What was asked: the kind, how, and for which names, or which object."""

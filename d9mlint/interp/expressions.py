@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import shapes, tensors
+from d9mlint.interp import order_single, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.clocks import timed
@@ -567,7 +567,8 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     results: list[v.Value] = []
     keys: list[v.Value] = []
     is_open = True
-    loops: list[Loop | None] = [interp.orders.enter(interp, iterated, first.iter)]
+    picks = alone and order_single.picks_one(interp, iterated, first)
+    loops: list[Loop | None] = [None if picks else interp.orders.enter(interp, iterated, first.iter)]
     interp.orders.begin_rounds(interp, None)
     if known is not None:
         is_open = False

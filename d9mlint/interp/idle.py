@@ -3,72 +3,152 @@ nothing but further datasets are made, and one that nothing but such loaders are
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import changes_own_only
+from d9mlint.interp.context import RESULT, Question
+from d9mlint.interp.heap import HEAP
+from d9mlint.interp.methods import BINDING
 from d9mlint.interp.naming import called_in_library, is_private, needs_form_only, running
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import rounds_ask_for_form
-from d9mlint.ir.liveness import declares, may_be_shared, only_asked_for
+from d9mlint.ir.kept import Kept, Path
+from d9mlint.ir.liveness import declares, may_be_shared
 from d9mlint.ir.traversal import called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
 
 if TYPE_CHECKING:
+    from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.state import Site
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import OrderEntry
 
-_KEPT = frozenset({"dataset", "batch_size", "num_workers", "drop_last"})
+_DATASET = "dataset"
+_KEPT = frozenset({_DATASET, "batch_size", "num_workers", "drop_last"})
 """Attributes of loaders that are as they were given: to read them starts no worker and draws no order."""
 
 
 def is_idle(run: RunView, node: Any, asked: frozenset[str] = _KEPT) -> bool:
-    """Whether a loader is made that the function which makes it keeps for itself, and does not iterate but to ask the
-    batches for their form; it asks the loader for the attributes ``asked`` at most."""
-    function = running(run)
-    if function is None or not isinstance(node, m.Call):
-        return False
-    file = run.frame.file
-    alone = run.entry is file and file.path not in run.imported_files and _is_program(function)
-    for_form = _asked_for_form(run, function)
-    if id(node) in for_form:
-        return _makes_items_only(run, node)
-    kept = only_asked_for(function, node, asked, alone, for_form)
-    if not kept or may_be_shared(run.whole(file), function, {kept}):
-        return False
-    return not for_form or _makes_items_only(run, node)
+    """Whether something is made of which nothing takes elements but to ask them for their form: the function that makes it
+    keeps it for itself, gives it to loaders that are idle, or returns it to a caller of which the same is true. It is asked
+    for the attributes ``asked`` at most."""
+    # What the constructor of a base class makes is the object whose class inherits from it.
+    return (
+        isinstance(node, m.Call)
+        and called_name(node) != "__init__"
+        and _stays_idle(run, run.frame, node, asked)
+    )
+
+
+def result_is_idle(run: RunView, func: v.Func, node: Any, question: Question) -> bool:
+    """The answer for a call of a function to a question about what that returns, for the memo."""
+    _, _, (asked, path, for_form) = question
+    return _returns(run, node, func) and _stays_idle(run, run.frame, node, asked, path, for_form)
 
 
 def is_idle_dataset(interp: Interp, dataset: v.Inst) -> bool:
-    """Whether nothing takes items of a dataset that is being made: the function which makes it keeps it for itself, and
-    asks for its length at most, or gives it to loaders that are idle."""
+    """Whether nothing takes items of a dataset that is being made: it is asked for its length at most, or given to loaders
+    that are idle."""
     node, frame = dataset.node, interp.frame.caller
-    if node is None:
+    if not isinstance(node, m.Call):
         return False
     while frame is not None and (
         frame.is_class or all(one is not node for one in nodes(frame.function.body))
     ):
         frame = frame.caller
-    if frame is None:
+    return frame is not None and _stays_idle(interp, frame, node, frozenset(), for_form=False)
+
+
+def _stays_idle(
+    run: RunView,
+    frame: Frame,
+    node: m.Call,
+    asked: frozenset[str],
+    path: Path = (),
+    for_form: bool | None = None,
+) -> bool:
+    """Whether what a call in a frame gives stays idle, or what that holds at a path; ``for_form`` says whether it is
+    nothing but that if elements are asked for their form."""
+    at: Frame | None = frame
+    while at is not None and not at.is_class:
+        with run.in_frame(at):
+            function = at.function
+            kept = Kept(function, partial(_asked_of_taker, run), _asked_for_form(run, function))
+            if not kept.follow(node, asked, path):
+                return False
+            # What a module keeps others may use.
+            if kept.places and not (_is_alone(run, at, node) and is_private(run, function, set(kept.places))):
+                return False
+            if for_form is None and (kept.passed_over or kept.returned):
+                for_form = _makes_items_only(run, node)
+            if kept.passed_over and not for_form:
+                return False
+        if not kept.returned:
+            return True
+        caller, site, func = at.caller, at.call_site, at.func
+        if caller is None or site is None or func is None or len(kept.returned) > 1:
+            return False
+        ((path, asked),) = kept.returned
+        # Another caller may do something else with what the function gives.
+        HEAP.act.circumstances.add((RESULT, "", (asked, path, for_form)))
+        call = _call_at(caller, site)
+        with run.in_frame(caller):
+            if call is None or not _returns(run, call, func):
+                return False
+        at, node = caller, call
+    return False
+
+
+def _is_alone(run: RunView, frame: Frame, node: m.Call) -> bool:
+    """Whether no other module may use the variables in which something is kept that a call in a frame gives."""
+    if frame.func is not None:
+        return True
+    file = frame.file
+    if run.entry is not file:
         return False
-    running_now, interp.frame = interp.frame, frame
-    try:
-        function, file = frame.function, frame.file
-        alone = interp.entry is file and file.path not in interp.imported_files and _is_program(function)
-        wrapped = {
-            id(x)
-            for one in nodes(function.body)
-            if isinstance(one, m.Call)
-            and (entry := interp.kb.order(called_in_library(interp, one), False)) is not None
-            and takes_nothing(interp, entry, one)
-            for x in (*one.args, *(keyword.value for keyword in one.keywords))
-        }
-        kept = only_asked_for(function, node, frozenset(), alone, wrapped)
-        return kept != "" and not may_be_shared(interp.whole(file), function, {kept})
-    finally:
-        interp.frame = running_now
+    return _is_started(frame.function, node) or (
+        file.path not in run.imported_files and _is_program(run.whole(file))
+    )
+
+
+def _is_started(module: m.Function, node: Any) -> bool:
+    """Whether a node of a module's body runs where the module is started alone, not where it is imported."""
+    above = parents(module)
+    while (parent := above.get(id(node))) is not None:
+        if isinstance(parent, m.If) and is_main_test(parent.test):
+            return any(one is node for one in parent.body)
+        node = parent
+    return False
+
+
+def _call_at(frame: Frame, site: Site) -> m.Call | None:
+    """The call that stands at a place, in what a frame runs."""
+    calls = (one for one in nodes(frame.function.body) if isinstance(one, m.Call))
+    found = next((one for one in calls if (one.start, one.end) == (site.start, site.end)), None)
+    return found if frame.file.path == site.path else None
+
+
+def _returns(run: RunView, node: Any, func: v.Func) -> bool:
+    """Whether a call calls a function, and gives what that gives."""
+    plain = all(isinstance(one, v.Ext) and one.name in BINDING for one in func.decorated)
+    if func.fn.is_generator or func.fn.is_async or not plain:
+        return False
+    called = (
+        run.value_of(node.func) if isinstance(node, m.Call) and isinstance(node.func, m.Name) else v.UNKNOWN
+    )
+    return any(isinstance(one, v.Func) and one.fn is func.fn for one in v.alternatives(called))
+
+
+def _asked_of_taker(run: RunView, node: m.Call, argument: Any) -> frozenset[str] | None:
+    entry = run.kb.order(called_in_library(run, node), False)
+    if entry is None or not entry.lazy:
+        return None
+    # The dataset of a loader does not hold the loader's sampler.
+    return frozenset(entry.lazy) | (frozenset() if argument is _data(node) else {_DATASET})
 
 
 def takes_nothing(run: RunView, entry: OrderEntry, node: Any) -> bool:
@@ -103,7 +183,7 @@ def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
 
 def _makes_items_only(run: RunView, node: m.Call) -> bool:
     """Whether a loader's dataset is not seen to change anything where it makes its items."""
-    given = next(iter(node.args), None) or next((x.value for x in node.keywords if x.name == "dataset"), None)
+    given = _data(node)
     dataset = run.value_of(given) if isinstance(given, m.Name) else v.UNKNOWN
     if not isinstance(dataset, v.Inst):
         return True
@@ -111,13 +191,26 @@ def _makes_items_only(run: RunView, node: m.Call) -> bool:
     return not isinstance(method, v.Func) or changes_own_only(dataset.cls, method)
 
 
-def _is_program(function: m.Function) -> bool:
-    """Whether the body of a module does more than define: it has a loop or a ``with`` statement, or says what runs where
-    the module is started."""
-    return any(
-        isinstance(one, (m.For, m.While, m.With)) or (isinstance(one, m.If) and is_main_test(one.test))
-        for one in nodes(function.body)
+def _data(loader: m.Call) -> m.Expr | None:
+    return next(iter(loader.args), None) or next(
+        (x.value for x in loader.keywords if x.name == _DATASET), None
     )
+
+
+def _is_program(facts: m.FileFacts) -> bool:
+    """Whether the body of a module does more than define: it has a loop or a ``with`` statement, or calls a function of the
+    module that has one, or says what runs where the module is started."""
+    module, *others = facts.functions
+    if any(isinstance(one, m.If) and is_main_test(one.test) for one in nodes(module.body)) or _goes_through(
+        module
+    ):
+        return True
+    called = {called_name(one) for one in nodes(module.body) if isinstance(one, m.Call)}
+    return any(one.name in called and _goes_through(one) for one in others)
+
+
+def _goes_through(function: m.Function) -> bool:
+    return any(isinstance(one, (m.For, m.While, m.With)) for one in nodes(function.body))
 
 
 def is_dropped(run: RunView, node: Any, api: str) -> bool:

@@ -27,13 +27,14 @@ from d9mlint.interp import (
     expressions,
     given_instead,
     given_options,
+    idle,
     order_cuts,
     order_last,
     rank_tests,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
-from d9mlint.interp.context import CONTEXT, INSTEAD, OPTION, QUIET, Active, Question
+from d9mlint.interp.context import CONTEXT, INSTEAD, OPTION, QUIET, RESULT, Active, Question
 from d9mlint.interp.events import (
     BareNameEvent,
     ContextEvent,
@@ -903,23 +904,39 @@ class Interp:
         finally:
             del self.contexts.held[before:]
 
-    def circumstances(self, act: Activation) -> tuple[tuple[Question, Any], ...]:
-        """What an activation asked of what is active, with the answers where it began."""
+    def circumstances(
+        self, act: Activation, call: tuple[v.Func, Any] | None = None
+    ) -> tuple[tuple[Question, Any], ...]:
+        """What an activation asked of what is active, with the answers where it began; it is a call of a function, or an
+        import."""
         return tuple(
-            (question, self._answer(question))
+            (question, self._answer(question, call))
             for question in act.circumstances
             # What it made itself is made again.
             if question[0] is not INSTEAD or question[2] < act.start
         )
 
-    def circumstances_hold(self, circumstances: Iterable[tuple[Question, Any]]) -> bool:
-        """Whether these questions have these answers here."""
-        return all(self._answer(question) == answer for question, answer in circumstances)
+    def circumstances_hold(
+        self, circumstances: Iterable[tuple[Question, Any]], call: tuple[v.Func, Any] | None = None
+    ) -> bool:
+        """Whether these questions have these answers here, for a call of a function or an import."""
+        return all(self._answer(question, call) == answer for question, answer in circumstances)
 
-    def _answer(self, question: Question) -> Any:
+    def _answer(self, question: Question, call: tuple[v.Func, Any] | None) -> Any:
         if question[0] is INSTEAD:
             return given_instead.answer(self, question[2])
+        if question[0] is RESULT:
+            return call is not None and idle.result_is_idle(self, *call, question)
         return (self.contexts if question[0] is CONTEXT else self.options).answer(question)
+
+    @contextmanager
+    def in_frame(self, frame: Frame) -> Iterator[None]:
+        """What is looked at stands in another activation meanwhile. See ``view.RunView.in_frame``."""
+        outer, self.frame = self.frame, frame
+        try:
+            yield
+        finally:
+            self.frame = outer
 
     @contextmanager
     def in_file(self, file: ModuleFile | None) -> Iterator[None]:

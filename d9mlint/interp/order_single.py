@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _WILD = frozenset("*?[")
 _SEPARATORS = ("/", "\\")
+_PATHS = frozenset({"text", "path"})
 _MOST_NAMES = 4
 _JOINING = frozenset({"os.path.join", "builtins.str", "pathlib.Path", "pathlib.PurePath"})
 
@@ -32,6 +33,32 @@ def names_one(interp: Interp, pattern: m.Expr | None, fn: m.Function | None) -> 
         return False
     last = pieces[-1]
     return bool(last) and last is not None and not last.endswith(_SEPARATORS)
+
+
+def picks_one(interp: Interp, iterated: v.Value, clause: m.Generator) -> bool:
+    """Whether a clause of a comprehension lets one element pass at most: those of a listing or a set are all different, and
+    it asks each whether it equals something else."""
+    if isinstance(iterated, v.Obj):
+        entry = interp.kb.order(iterated.api)
+        if entry is None or entry.role != "source" or entry.elements not in _PATHS:
+            return False
+    elif not isinstance(iterated, v.Items) or iterated.kind != "s":
+        return False
+    return isinstance(clause.target, m.Name) and any(_equals(test, clause.target.id) for test in clause.ifs)
+
+
+def _equals(test: m.Expr, name: str) -> bool:
+    """Whether a test holds for one value of a variable alone."""
+    if isinstance(test, m.BoolOp):
+        return test.op == "and" and (_equals(test.left, name) or _equals(test.right, name))
+    if not isinstance(test, m.Compare) or test.ops != ["=="]:
+        return False
+    sides = (test.left, test.comparators[0])
+    given = [one for one in sides if isinstance(one, m.Name) and one.id == name]
+    others = nodes([one for one in sides if one not in given])
+    return len(given) == 1 and all(
+        one.id.partition(".")[0] != name for one in others if isinstance(one, m.Name)
+    )
 
 
 def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> Iterator[str | None]:

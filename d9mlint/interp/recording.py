@@ -722,6 +722,7 @@ _ROLES = {
     "moves-in-place": "moves the tensors that its receiver holds",
     "registers-hook": "gives its receiver a function to call",
     "updates-weights": "takes a step of training",
+    "evaluates-within": "puts the modules that it is given into evaluation mode while its block runs",
     "starts-evaluated": "gives a module in evaluation mode",
     "starts-in-training": "is a class of modules that begin in training mode",
     "repeats": "calls a function in each round of a loop",

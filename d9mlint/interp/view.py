@@ -299,6 +299,9 @@ class RunView(Protocol):
     def value_of(self, node: m.Expr) -> v.Value:
         """The abstract value of an expression, read once more: what it calls is neither done nor observed again."""
 
+    def in_frame(self, frame: Frame) -> AbstractContextManager[None]:
+        """Look at expressions as they stand in another activation that is running."""
+
     def later(self, judge: Callable[[], None]) -> None:
         """Judge when the program has run to its end, or the entry point's next command begins."""
 

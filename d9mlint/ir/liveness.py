@@ -346,36 +346,6 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
     return not known[1].isdisjoint(names | _BY_TEXT)
 
 
-def only_asked_for(
-    function: m.Function, made: m.Call, names: frozenset[str], alone: bool, passed: Set[int] = frozenset()
-) -> str:
-    """The variable in which a function keeps what a call gives, if it asks that for nothing but attributes of these
-    names and its length, or that of an attribute, or for nothing at all; empty otherwise. What a module does not use,
-    others may, unless it is ``alone``. Uses that do not count, by id, are ``passed`` over."""
-    stmt = next(
-        (one for one in nodes(function.body) if isinstance(one, m.Assign) and one.value is made), None
-    )
-    if stmt is None or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], m.Name):
-        return ""
-    target = stmt.targets[0]
-    if "." in target.id or target.id in _declared(function):
-        return ""
-    read = [one for one in nodes(function.body) if isinstance(one, m.Name) and one is not target]
-    if any(one.id in _BY_TEXT for one in read):
-        return ""
-    counted = {
-        id(one.args[0])
-        for one in nodes(function.body)
-        if isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id == "len" and one.args
-    }
-    uses = [one for one in read if one.id.partition(".")[0] == target.id]
-    asked = all(
-        id(one) in counted or (id(one) in passed if one.id == target.id else one.id.split(".")[1] in names)
-        for one in uses
-    )
-    return target.id if asked and (uses or alone or function.name != "<module>") else ""
-
-
 def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
     """The names that the rest of a file reads, or declares as those of another scope: of a function's variables, what is
     defined in it."""

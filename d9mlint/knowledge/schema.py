@@ -103,6 +103,7 @@ Role = Literal[
     "enables-mode",
     "ends-with-part",
     "equals-no-text",
+    "evaluates-within",
     "exports",
     "false-in-programs",
     "fills-parameters",

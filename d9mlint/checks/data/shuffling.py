@@ -88,4 +88,5 @@ class Shuffling(Rule):
     @on_call(*SAMPLERS)
     def sampler(self, call: CallEvent) -> None:
         """A sampler is made."""
-        self.judge(call, call.api.rpartition(".")[2])
+        if not is_idle(self.run, call.node, frozenset()):
+            self.judge(call, call.api.rpartition(".")[2])

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
-from d9mlint.base.findings import ALSO, Confidence, Severity, Step
+from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
@@ -909,15 +909,19 @@ class Seeds(GraphVariables, Rule):
             self.late.setdefault(rng, partial(Late, seed, text, True, draw, early, self.run.state.aside))
 
     def _bad_seed(self, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any) -> bool:
-        api = _drawn_by(node, entry)
+        api, again = _drawn_by(node, entry), runs_again(self.run)
         if entry.kind == "anti-seed":
             self.report(
                 "DET107",
                 node,
                 f"`{api}` draws a new random seed in every run",
-                "use `manual_seed(0)` or another fixed number" if "torch" in api else "pass a fixed number",
+                _FOR_ROUNDS
+                if again
+                else "use `manual_seed(0)` or another fixed number"
+                if "torch" in api
+                else "pass a fixed number",
                 subject=api,
-                remedy=("anti-seed",),
+                remedy=(REPEATED,) if again else ("anti-seed",),
             )
             return True
         if any(map(_of_worker, v.alternatives(value) if value is not None else ())):
@@ -943,8 +947,8 @@ class Seeds(GraphVariables, Rule):
             keyword = f"{entry.seed_arg}=" if by_name else ""
             handed = "" if option else self._handed_on(node)
             help = f"pass `{keyword}0`" if keyword else "pass a fixed number"
-            if option or handed:
-                help = f"give `{option}` a fixed default" if option else handed
+            if option or handed or again:
+                help = f"give `{option}` a fixed default" if option else handed or _FOR_ROUNDS
             self.report(
                 "DET107",
                 node,
@@ -952,7 +956,7 @@ class Seeds(GraphVariables, Rule):
                 help,
                 subject=api,
                 severity=Severity.WARNING if option else None,
-                remedy=() if option or handed else ("seed", keyword),
+                remedy=() if option or handed else (REPEATED,) if again else ("seed", keyword),
             )
             return True
         return False
@@ -1056,6 +1060,12 @@ class Seeds(GraphVariables, Rule):
             return
         mode = call.args.get("mode", 0)
         self.trains_parts = call.api.endswith("train") and (mode is None or v.truth(mode) is True)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "evaluates-within") is not None)
+    def mode_set_within(self, call: CallEvent) -> None:
+        """Modules are in evaluation mode while a block runs."""
+        for one in call.args.values():
+            self._note_switched(one)
 
     def _note_switched(self, owner: v.Value | None) -> None:
         if isinstance(owner, v.Super):
@@ -1648,8 +1658,8 @@ def _may_vary(run: RunView, value: v.Value) -> bool:
 
 
 def _masks(entry: RngEntry) -> bool:
-    """Whether a layer of PyTorch draws unless its model is in evaluation mode."""
-    return entry.kind == "dropout" and entry.library == "torch" and entry.at == "use"
+    """Whether a layer or model of modules of PyTorch draws unless it is in evaluation mode."""
+    return entry.kind == "dropout" and entry.draws == ["torch"] and entry.at == "use"
 
 
 def _is_made_in_call(run: RunView) -> bool:
@@ -1770,6 +1780,12 @@ def _source_place(interp: RunView, source: v.Obj, node: Any) -> Where:
     return place
 
 
+_FOR_ROUNDS = (
+    "seed with a fixed number once, before the rounds, or with one that is different in each of them"
+)
+"""What to do about a seed that is set again and again: one number would repeat what is drawn."""
+
+
 def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site:
     """DET107: what ``api`` is seeded from differs from run to run. Gives the place of that."""
     place = _source_place(rule.run, source, node)
@@ -1779,12 +1795,16 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
     )
     why, help = "which changes every run", "use a fixed number, or make the seed an option and log it"
     unseeded = None if option or rule.run.entry is None else _unseeded(rule.run, source)
+    remedy: tuple[str, ...] = ()
     if option:
         help = f"give `{option}` a fixed default"
     elif unseeded is not None:
         # A number in its place would leave unseeded what else is drawn, and repeat what is drawn on purpose.
         why = f"which draws before {unseeded.title} is seeded"
         help = f"call `{unseeded.seed}` {unseeded.where or f'at the start of {place.entry}'}"
+        remedy = ("rng", unseeded.id)
+    elif _is_made_again(rule.run, source):
+        help, remedy = _FOR_ROUNDS, (REPEATED,)
     rule.report(
         "DET107",
         place,
@@ -1793,9 +1813,23 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
         subject=source.api,
         severity=Severity.WARNING if option or place.aside else None,
         entry_wide=unseeded is not None,
-        remedy=("rng", unseeded.id) if unseeded is not None else (),
+        remedy=remedy,
     )
     return place.site
+
+
+def _is_made_again(run: RunView, source: v.Obj) -> bool:
+    """Whether a seed has a new source each time that it is set, where it is set again and again."""
+    if not runs_again(run):
+        return False
+    if run.repeating:
+        return source.birth >= run.repeating
+    site, function = made_at(source), run.frame.function
+    return (
+        site is not None
+        and site.path == run.frame.file.path
+        and function.start <= site.start < function.end_of_body
+    )
 
 
 def _unseeded(run: RunView, source: v.Obj) -> GeneratorEntry | None:

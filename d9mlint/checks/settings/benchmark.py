@@ -27,8 +27,8 @@ class Benchmark(Rule):
     """DET301: cuDNN's benchmark mode."""
 
     codes = ("DET301",)
-    places = remembered(list[tuple[Where, str, bool]])
-    """Where it is set, by which option of the program, and whether that option is there for nothing else."""
+    places = remembered(list[tuple[Where, str, bool, Fix | None]])
+    """Where it is set, by which option of the program, whether that option is there for nothing else, and the fix."""
 
     @on_attribute(BENCHMARK)
     def assigned(self, event: AttributeEvent) -> None:
@@ -45,8 +45,9 @@ class Benchmark(Rule):
         place = Where(self.run, self.run.statement, BENCHMARK)
         option = v.option_of(value) or own_option(self.run.options)
         alone = bool(v.option_of(value)) or _is_all_that_is_chosen(self.run, self.run.statement)
-        self.places.append((place, option, alone))
-        _report_benchmark(self, place, option, alone, _true_fix(self.run.statement))
+        fix = _true_fix(self.run.statement)
+        self.places.append((place, option, alone, fix))
+        _report_benchmark(self, place, option, alone, fix)
 
     @on_call("torch.backends.cudnn.flags", "torch.backends.cudnn.set_flags")
     def flags(self, call: CallEvent) -> None:
@@ -63,6 +64,10 @@ class Benchmark(Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
+        always = self._in_any_case()
+        for place, fix in always:
+            self.reporter.withdraw("DET301", place.site)
+            _report_benchmark(self, place, "", False, fix)
         # Surely switched off again before anything was trained: the program does not run with it.
         setting = self.run.state.modes.get("torch.cudnn.benchmark")
         if (
@@ -76,9 +81,22 @@ class Benchmark(Rule):
                 self.reporter.withdraw("DET301", place.site)
         elif self.run.entry is not None and infers(self.run):
             # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
-            for place, option, alone in self.places:
+            sites = {place.site for place, _ in always}
+            choices = [
+                (place, option, alone) for place, option, alone, _ in self.places if place.site not in sites
+            ]
+            for place, option, alone in (*choices, *((place, "", False) for place, _ in always)):
                 if self.reporter.withdraw("DET301", place.site):
                     _report_benchmark(self, place, option, alone, None, Severity.WARNING)
+
+    def _in_any_case(self) -> list[tuple[Where, Fix | None]]:
+        """Where it is set whatever the value is of the option that decides what runs, with the fix."""
+        given = {(place.site, place.aside) for place, *_ in self.places if place.aside}
+        return [
+            (place, fix)
+            for place, option, _, fix in self.places
+            if not place.aside and (place.site, option) in given
+        ]
 
 
 def _true_fix(node: Any) -> Fix | None:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
-from d9mlint.base.findings import ALSO, Edit, Finding, Fix
+from d9mlint.base.findings import ALSO, REPEATED, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import GENERATOR, torch_generator, wished
 from d9mlint.fix.builders.code import Code
@@ -202,7 +202,7 @@ def fixed_seed(context: Context, finding: Finding) -> Fix | None:
     if _rng(finding):
         return seed_block(context, finding)
     code = context.own(finding)
-    if code is None:
+    if code is None or REPEATED in finding.remedy:
         return None
     node = code.at(finding.start, finding.end) or code.call(finding.start, finding.end)
     if not isinstance(node, (ast.Call, ast.Attribute)):
