@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from d9mlint.interp import tensors
+from d9mlint.interp import graph_devices, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
@@ -21,6 +21,7 @@ from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_dev
 from d9mlint.interp.events import (
     CallEvent,
     ContextEvent,
+    DeviceEvent,
     EndEvent,
     EnvironmentEvent,
     ObjectAttributeEvent,
@@ -596,6 +597,12 @@ class Activity:
         role = self.kb.role(call.api, "asks-for-gpu")
         if role is not None and all_hold(call.args, role.when) is not False:
             note(self._interp, ASKS_GPU_FOR + role.library, call.node, call.api)
+
+    @on(DeviceEvent)
+    def within_device(self, event: DeviceEvent) -> None:
+        """The program says on which device TensorFlow computes: on a GPU, or on one that is not known."""
+        if not event.kinds.isdisjoint((graph_devices.GPU, graph_devices.UNKNOWN)):
+            note(self._interp, ASKS_GPU_FOR + "tensorflow", event.node, graph_devices.DEVICE)
 
     @on_object_attribute("allow_growth", "per_process_gpu_memory_fraction", "visible_device_list")
     def sets_options(self, event: ObjectAttributeEvent) -> None:

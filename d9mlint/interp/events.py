@@ -241,6 +241,13 @@ class ContextEvent(NamedTuple):
     begins: bool
 
 
+class DeviceEvent(NamedTuple):
+    """A device of TensorFlow is entered that is one of these kinds (see ``graph_devices``)."""
+
+    kinds: frozenset[str]
+    node: Any
+
+
 class IterationEvent(NamedTuple):
     """A value is iterated."""
 
@@ -338,6 +345,7 @@ Event = (
     | ReturnEvent
     | HandlerEvent
     | ContextEvent
+    | DeviceEvent
     | IterationEvent
     | ItemEvent
     | ItemWriteEvent

@@ -726,6 +726,7 @@ _ROLES = {
     "starts-in-training": "is a class of modules that begin in training mode",
     "repeats": "calls a function in each round of a loop",
     "asks-for-gpu": "asks its library for a GPU, or says how it is to use one",
+    "places-on-devices": "says for each operation one of the devices that it is given",
     "stays-on-cpu": "keeps its library on the CPU",
     "sets-up": "calls another method before any other",
     "keeps-arguments": "keeps its arguments in attributes",

@@ -170,6 +170,7 @@ Role = Literal[
     "own-gradients",
     "parses-class",
     "parts",
+    "places-on-devices",
     "plain-object",
     "processor-count",
     "queue",
