@@ -9,7 +9,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import ESTIMATOR_TRAINS, trains
-from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.argtests import all_hold, if_given
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_options, marks_path, remembered, remembered_table
@@ -85,8 +85,17 @@ class SessionCheckpoints(Rule):
     def continued(self, call: CallEvent) -> None:
         """A session is made that goes on where an earlier run has ended."""
         role = self.run.kb.role(call.api, "goes-on")
-        if role is not None and all_hold(call.args, role.when) is True:
-            self.going_on.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
+        if role is None:
+            return
+        option = ""
+        if all_hold(call.args, role.when) is not True:
+            args, options = if_given(call.args)
+            if len(options) != 1 or all_hold(args, role.when) is not True:
+                return
+            option = options[0]
+        self.going_on.setdefault(
+            self.run.here(call.node), lambda: Where(self.run, call.node, call.api, option)
+        )
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "reorders") is not None)
     def shuffled(self, call: CallEvent) -> None:
@@ -167,7 +176,8 @@ class SessionCheckpoints(Rule):
             self.report(
                 "DET601",
                 place,
-                f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
+                f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one"
+                + (f" when `{place.option}` is given" if place.option else ""),
                 _remedy(sorted(used - self.kept), hook),
                 subject=place.subject,
             )
