@@ -202,6 +202,7 @@ Role = Literal[
     "same-elements",
     "samples-actions",
     "saves-checkpoint",
+    "saves-by-clock",
     "saves-in-epochs",
     "saves-in-training",
     "saves-loader",
