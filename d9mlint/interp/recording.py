@@ -849,6 +849,7 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "reads-arrays": "gives arrays of a file that the program may have written",
     "reads-data": "gives what a file holds that the program may have written",
+    "runs-graph": "runs graphs of TensorFlow",
     "saves-by-clock": "saves variables when a time has passed",
     "saves-in-epochs": "lets a trainer save checkpoints within epochs",
     "stores-arrays": "writes its keyword arguments into a file",

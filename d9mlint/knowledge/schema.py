@@ -62,6 +62,7 @@ Role = Literal[
     "averages",
     "base-only",
     "binds-parameters",
+    "runs-graph",
     "runs-no-methods",
     "begins-episode",
     "builds-with",
