@@ -849,6 +849,8 @@ _ROLES = {
     "discards-batches": "gives a loader that leaves out its first batches",
     "reads-arrays": "gives arrays of a file that the program may have written",
     "reads-data": "gives what a file holds that the program may have written",
+    "begins-anew": "is a dataset that each loop goes through from its beginning",
+    "leaves-out-items": "leaves out the first elements of a dataset",
     "runs-graph": "runs graphs of TensorFlow",
     "saves-by-clock": "saves variables when a time has passed",
     "saves-in-epochs": "lets a trainer save checkpoints within epochs",
