@@ -281,6 +281,12 @@ class ItemUpdateEvent(NamedTuple):
     node: Any
 
 
+class ClearedEvent(NamedTuple):
+    """A list is emptied."""
+
+    owner: v.Items
+
+
 class OperatorEvent(NamedTuple):
     """A binary operator is applied."""
 
@@ -344,6 +350,7 @@ Event = (
     | TestEvent
     | ReturnEvent
     | HandlerEvent
+    | ClearedEvent
     | ContextEvent
     | DeviceEvent
     | IterationEvent
