@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from d9mlint.interp import tensors
+from d9mlint.interp import graph_devices, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
@@ -21,6 +21,7 @@ from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_dev
 from d9mlint.interp.events import (
     CallEvent,
     ContextEvent,
+    DeviceEvent,
     EndEvent,
     EnvironmentEvent,
     ObjectAttributeEvent,
@@ -88,6 +89,8 @@ OTHER_ACCELERATORS = ("xpu", "mps")
 GRAPH_STEP = "graph-step"
 GRAPH_STEP_CPU = "graph-step:cpu"
 """Where a graph of TensorFlow 1 was given a step that trains, and one that is put on the CPU."""
+GRAPH_HANDED = "graph-handed"
+"""Where the program makes or calls what may run a graph, since a step was made: a session, or a function not known."""
 GRAPH_RUN = "graph-run"
 """Where a session ran something of a graph."""
 SPECIFIED = "graph-step:specified"
@@ -116,6 +119,8 @@ SAVES = "saves"
 
 _CALLED = "__call__"
 
+_BUILDS_ONLY = ("tf.", "builtins.")
+"""The beginnings of names of what runs no graph unless it is known to: TensorFlow's functions add to it."""
 _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group", "tf.compat.v1.tuple"})
 _ESTIMATORS = "Estimator"
 _SPECIFIES = "EstimatorSpec"
@@ -447,6 +452,8 @@ class Activity:
         """A session, or a function, is given a step of a graph."""
         if not _has_step(self._interp) or call.api in _GROUPS:
             return
+        if not call.api.startswith(_BUILDS_ONLY):
+            self._interp.places.setdefault(GRAPH_HANDED, Where(self._interp, call.node, call.api))
         runs = call.api.rpartition(".")[2] == "run"
         given = [one for value in call.args.values() for one in _nested(value)]
         steps = any(_is_step(one) for one in given)
@@ -462,6 +469,11 @@ class Activity:
             _run_graph(self._interp)
         elif runs:
             self._interp.places.setdefault(GRAPH_RUN, Where(self._interp, call.node, call.api))
+
+    @on_call_if(lambda activity, api: activity.kb.role(api, "runs-graph") is not None)
+    def may_run(self, call: CallEvent) -> None:
+        """Something is made, or called, that runs graphs."""
+        self._interp.places.setdefault(GRAPH_HANDED, Where(self._interp, call.node, call.api))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -479,9 +491,14 @@ class Activity:
                 self._interp.places.setdefault(flag, gradient)
         if uses and (SPECIFIED in places or GRAPH_APPLIED in places or not _has_step(self._interp)):
             places.setdefault(LOADS, places[ESTIMATOR_USED])
-        elif _has_step(self._interp) and (SPECIFIED in places or GRAPH_RUN not in places):
+        elif _has_step(self._interp) and (SPECIFIED in places or self._may_be_run()):
             # Whatever runs it was not followed.
             _run_graph(self._interp)
+
+    def _may_be_run(self) -> bool:
+        """Whether a step of a graph that no session was seen to run may be run nevertheless."""
+        places = self._interp.places
+        return GRAPH_RUN not in places and (GRAPH_HANDED in places or self._interp.entry is None)
 
     @on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
     def jax_train(self, call: CallEvent) -> None:
@@ -596,6 +613,12 @@ class Activity:
         role = self.kb.role(call.api, "asks-for-gpu")
         if role is not None and all_hold(call.args, role.when) is not False:
             note(self._interp, ASKS_GPU_FOR + role.library, call.node, call.api)
+
+    @on(DeviceEvent)
+    def within_device(self, event: DeviceEvent) -> None:
+        """The program says on which device TensorFlow computes: on a GPU, or on one that is not known."""
+        if not event.kinds.isdisjoint((graph_devices.GPU, graph_devices.UNKNOWN)):
+            note(self._interp, ASKS_GPU_FOR + "tensorflow", event.node, graph_devices.DEVICE)
 
     @on_object_attribute("allow_growth", "per_process_gpu_memory_fraction", "visible_device_list")
     def sets_options(self, event: ObjectAttributeEvent) -> None:

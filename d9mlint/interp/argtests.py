@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,33 @@ if TYPE_CHECKING:
 _EACH = "*"
 SELF = "self"
 """The argument name by which a condition means the receiver of a method, or the first input of a function."""
+
+
+class IfGiven(NamedTuple):
+    """The arguments of a call as they are if options are given whose defaults give nothing, and these options."""
+
+    args: v.Args
+    options: tuple[str, ...]
+
+
+def if_given(args: v.Args, depth: int = 0) -> IfGiven:
+    """What a call is given, also in what other calls of its arguments are given, if all options are given whose defaults
+    are None or an empty text."""
+    options: dict[str, None] = {}
+
+    def one(value: v.Value) -> v.Value:
+        if isinstance(value, v.Lit) and value.option and value.value in (None, ""):
+            options[value.option] = None
+            return v.Obj(v.GIVEN) if value.instead is None else value.instead
+        if isinstance(value, v.Obj) and value.owner is None and depth < _CHAIN:
+            inner = if_given(value.args, depth + 1)
+            if inner.options:
+                options.update(dict.fromkeys(inner.options))
+                return v.Obj(value.api, value.type, inner.args, value.node)
+        return value
+
+    pos, kw = [one(value) for value in args.pos], {name: one(value) for name, value in args.kw.items()}
+    return IfGiven(v.Args(pos, kw, args.star, args.dstar), tuple(options))
 
 
 def all_hold(args: v.Args, tests: list[Condition], owner: v.Value | None = None) -> bool | None:

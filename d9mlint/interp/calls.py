@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import (
     callers,
     given_instead,
+    graph_devices,
     graphs,
     layer_modes,
     memo,
@@ -60,6 +61,7 @@ from d9mlint.interp.events import (
     CallEvent,
     DecoratedCallEvent,
     DecoratorEvent,
+    DeviceEvent,
     InstanceEvent,
     IterationEvent,
     ObjectCallEvent,
@@ -2182,6 +2184,26 @@ def _names_cpu(value: v.Value) -> bool:
     return isinstance(value, v.Lit) and isinstance(value.value, str) and "cpu" in value.value.lower()
 
 
+def _device(interp: Interp, device: v.Obj, node: Any) -> list[str]:
+    """What stands for a device of TensorFlow or PyTorch among what is active: nothing for a name that leaves the kind of
+    device to what is around it."""
+    kinds = frozenset[str]()
+    if device.api == graph_devices.DEVICE:
+        named = device.args.get("device_name", 0) or v.UNKNOWN
+        if graph_devices.is_function(named):
+            named = call(interp, named, v.Args([v.UNKNOWN]), node)
+            kinds = graph_devices.kinds_of(interp, named) - {graph_devices.UNKNOWN}
+        else:
+            kinds = graph_devices.kinds_of(interp, named)
+        interp.listeners.tell(DeviceEvent(kinds, node))
+        if kinds == {""} and v.is_none(named) is False:
+            return []
+    if _names_cpu(device.args.pos[0]):
+        return [CPU_CONTEXT]
+    interp.flag(OTHER_DEVICE, node)
+    return [OTHER_DEVICE]
+
+
 def enter(
     interp: Interp,
     context: v.Value,
@@ -2198,10 +2220,8 @@ def enter(
     for one in v.alternatives(context):
         if isinstance(one, v.Obj):
             names.append(one.api)
-            if one.api in ("tf.device", "torch.device") and one.args.pos:
-                names.append(CPU_CONTEXT if _names_cpu(one.args.pos[0]) else OTHER_DEVICE)
-                if names[-1] == OTHER_DEVICE:
-                    interp.flag(OTHER_DEVICE, node)
+            if one.api in (graph_devices.DEVICE, "torch.device") and one.args.pos:
+                names += _device(interp, one, node)
             if is_gradient_switch(one):
                 names += _gradient_context(one.args.get("mode", 0))
                 restores.append(partial(interp.reset_mode, QUIET, recorded))

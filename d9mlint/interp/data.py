@@ -233,7 +233,10 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return joined("s", [*left_elts, *right_elts], True)
     if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
         known = left if op == "+" else v.Lit(left.value.partition("%")[0], left.option)
-        return v.text(known, right if op == "+" else v.UNKNOWN)
+        text = v.text(known, right if op == "+" else v.UNKNOWN)
+        if op == "%":
+            text.attrs[v.TEMPLATE] = left
+        return text
     if op == "+" and isinstance(left, v.Obj) and left.api == v.TEXT and left.owner is None:
         # `str(x)` begins with the text of x, whatever that is.
         return v.text(left.args.get("", 0) or v.UNKNOWN, right)

@@ -241,6 +241,13 @@ class ContextEvent(NamedTuple):
     begins: bool
 
 
+class DeviceEvent(NamedTuple):
+    """A device of TensorFlow is entered that is one of these kinds (see ``graph_devices``)."""
+
+    kinds: frozenset[str]
+    node: Any
+
+
 class IterationEvent(NamedTuple):
     """A value is iterated."""
 
@@ -272,6 +279,12 @@ class ItemUpdateEvent(NamedTuple):
     op: str
     value: v.Value
     node: Any
+
+
+class ClearedEvent(NamedTuple):
+    """A list is emptied."""
+
+    owner: v.Items
 
 
 class OperatorEvent(NamedTuple):
@@ -337,7 +350,9 @@ Event = (
     | TestEvent
     | ReturnEvent
     | HandlerEvent
+    | ClearedEvent
     | ContextEvent
+    | DeviceEvent
     | IterationEvent
     | ItemEvent
     | ItemWriteEvent

@@ -648,6 +648,24 @@ PARTS = "@parts"
 """The parts of which a text was put together."""
 
 
+TEMPLATE = "@template"
+"""The text into which values are put with ``%``."""
+
+
+def template_of(text: Obj) -> str:
+    """What is known of a text that is put together, without the values that are put into it."""
+    if text.owner is not None:
+        # `"/gpu:{}".format(number)`
+        return _as_text(text.owner) if text.api.endswith(".format") else ""
+    if text.api != TEXT:
+        return ""
+    parts, template = text.attrs.get(PARTS), text.attrs.get(TEMPLATE)
+    known = (
+        parts.elts if isinstance(parts, Items) else [template] if template is not None else text.args.values()
+    )
+    return "".join(_as_text(one) for one in known)
+
+
 def may_be(key: Value, name: Any) -> bool:
     """Whether an unknown key may be this name, as far as its beginning and its end tell. What an option has for a default
     tells nothing."""

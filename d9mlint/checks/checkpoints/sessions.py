@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
+from d9mlint.checks.checkpoints.filled import Filled, filled, lists_in, unsaved
 from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import ESTIMATOR_TRAINS, trains
-from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
+from d9mlint.interp.argtests import all_hold, if_given
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, ClearedEvent, EndEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_options, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where
@@ -60,6 +61,10 @@ class SessionCheckpoints(Rule):
     """The RNGs that are drawn from in a loop since."""
     seeded_then = remembered(set[str])
     """The RNGs that are seeded in a loop since."""
+    filled = remembered(list[Filled])
+    """Lists that loops fill and draw from,"""
+    kept_lists = remembered(set[int])
+    """and the lists that the program saves, or empties again in a loop, by their birth."""
     reordered = remembered(bool)
     """Whether examples are read in another order in each epoch."""
 
@@ -67,10 +72,18 @@ class SessionCheckpoints(Rule):
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry = event.rng, event.entry
+        if entry.kind == "draw" and not entry.in_place:
+            self.filled.extend(filled(self.run, event.node))
         if self.run.loops and rng in _STATES and entry.kind not in _KEPT:
             self.uses.update((rng, loop.key) for loop in self.run.loops)
             if any(True for _ in self.going_on.known()):
                 self.drawn_then.add(rng)
+
+    @on(ClearedEvent)
+    def cleared(self, event: ClearedEvent) -> None:
+        """A list is emptied, which a loop may do in each round."""
+        if self.run.loops:
+            self.kept_lists.add(event.owner.birth)
 
     @on(SeedEvent)
     def seed(self, event: SeedEvent) -> None:
@@ -81,12 +94,26 @@ class SessionCheckpoints(Rule):
             self.seeded.update((rng, loop.key) for rng in event.rngs for loop in self.run.loops)
             self.seeded_then.update(event.rngs)
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
+    def store(self, call: CallEvent) -> None:
+        """Data is written into a file."""
+        self.kept_lists.update(lists_in(call.args.values()))
+
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "goes-on") is not None)
     def continued(self, call: CallEvent) -> None:
         """A session is made that goes on where an earlier run has ended."""
         role = self.run.kb.role(call.api, "goes-on")
-        if role is not None and all_hold(call.args, role.when) is True:
-            self.going_on.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
+        if role is None:
+            return
+        option = ""
+        if all_hold(call.args, role.when) is not True:
+            args, options = if_given(call.args)
+            if len(options) != 1 or all_hold(args, role.when) is not True:
+                return
+            option = options[0]
+        self.going_on.setdefault(
+            self.run.here(call.node), lambda: Where(self.run, call.node, call.api, option)
+        )
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "reorders") is not None)
     def shuffled(self, call: CallEvent) -> None:
@@ -139,7 +166,8 @@ class SessionCheckpoints(Rule):
             drawn = set(self.drawn_then) - set(self.seeded_then)
             role = self.run.kb.role(self.going_on[site].subject, "goes-on")
             hook = role.more[0] if role is not None and role.more else ""
-            self._report(self.going_on[site], drawn | ({_ORDER} if self.reordered else set()), hook)
+            loops = {one.loop for one in self.filled}
+            self._report(self.going_on[site], drawn | ({_ORDER} if self.reordered else set()), loops, hook)
         for site in sorted(set(self.counted_anew) & set(self.restored_at.known())):
             self.report(
                 "DET602",
@@ -158,17 +186,22 @@ class SessionCheckpoints(Rule):
             }
             if self.reordered:
                 used.add(_ORDER)
-            self._report(self.saved[site], used)
+            self._report(self.saved[site], used, {loop for one, loop in self.loops if one == site})
 
-    def _report(self, place: Where, used: set[str], hook: str = "") -> None:
-        """Report what a checkpoint lacks of what is used. ``hook`` keeps the position in the input."""
+    def _report(self, place: Where, used: set[str], loops: set[str], hook: str = "") -> None:
+        """Report what a checkpoint lacks of what is used, and of the lists that loops fill. ``hook`` keeps the position in
+        the input."""
         lacks = [name for rng, name in _STATES.items() if rng in used - self.kept]
+        memories = unsaved(self.filled, loops, self.kept_lists)
+        if memories:
+            lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
         if lacks:
             self.report(
                 "DET601",
                 place,
-                f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                _remedy(sorted(used - self.kept), hook),
+                f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one"
+                + (f" when `{place.option}` is given" if place.option else ""),
+                _remedy(sorted(used - self.kept), memories, hook),
                 subject=place.subject,
             )
 
@@ -198,9 +231,12 @@ def _key(saver: Site) -> str:
     return f"{saver.path}:{saver.start}"
 
 
-def _remedy(used: list[str], hook: str) -> str:
+def _remedy(used: list[str], memories: list[str], hook: str) -> str:
     """What to do about what is used."""
-    done = ["save the RNG state in a file beside the checkpoint, and restore it"] if used != [_ORDER] else []
+    beside = ["the RNG state"] if set(used) - {_ORDER} else []
+    beside += ["these items"] if memories else []
+    it = "it" if beside == ["the RNG state"] else "them"
+    done = [f"save {listed(beside)} in a file beside the checkpoint, and restore {it}"] if beside else []
     if _ORDER in used:
         done.append(
             f"pass `{hook}(estimator)` in `hooks=`, which saves the position and restores it"

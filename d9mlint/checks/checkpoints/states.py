@@ -11,6 +11,7 @@ from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.filled import Filled, filled, lists_in, unsaved
 from d9mlint.checks.checkpoints.first_again import begins_anew, epoch_keys, is_read
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
@@ -40,6 +41,7 @@ from d9mlint.interp.context import CPU_CONTEXT, NO_GRADIENT, THREAD
 from d9mlint.interp.events import (
     AnyDrawEvent,
     CallEvent,
+    ClearedEvent,
     EndEvent,
     IterationEvent,
     Loop,
@@ -264,6 +266,10 @@ class Checkpoints(Rule):
     """Loops that count from a first number that is written there."""
     epoch_keys = remembered(set[tuple[str, str]])
     """Under which keys loops save the numbers of their epochs."""
+    filled = remembered(list[Filled])
+    """Lists that loops fill and draw from,"""
+    kept_lists = remembered(set[int])
+    """and the lists that the program saves, or empties again in a loop, by their birth."""
     ending = remembered(set[tuple[str, str]])
     """Variables that say when loops end which save something, and the loops."""
     reordered = remembered(set[tuple[str, str]])
@@ -360,6 +366,8 @@ class Checkpoints(Rule):
             self._shuffles(node.args[0])
             if entry.kind == "draw" and not entry.method and self.run.entry is not None:
                 self.reordered.update(reordered(self.run, node.args[0]))
+        if entry.kind == "draw" and not entry.in_place:
+            self.filled.extend(filled(self.run, node))
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
             for loop in self.run.loops:
@@ -464,6 +472,12 @@ class Checkpoints(Rule):
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
+
+    @on(ClearedEvent)
+    def cleared(self, event: ClearedEvent) -> None:
+        """A list is emptied, which a loop may do in each round."""
+        if self.run.loops:
+            self.kept_lists.add(event.owner.birth)
 
     @on(SeedEvent)
     def seeds(self, event: SeedEvent) -> None:
@@ -603,6 +617,7 @@ class Checkpoints(Rule):
     @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
+        self.kept_lists.update(lists_in(call.args.values()))
         role = self.run.kb.role(call.api, "saves-checkpoint")
         content = saved(self.run, call)
         if content is not None and not is_never(self.run, call.node):
@@ -612,6 +627,7 @@ class Checkpoints(Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
         """Data is written into a file, as ``pickle.dump`` does, which is a checkpoint where states are in it."""
+        self.kept_lists.update(lists_in(call.args.values()))
         role = self.run.kb.role(call.api, "stores-data")
         content = call.args.get(role.arg, role.pos) if role is not None else None
         if content is None or is_never(self.run, call.node):
@@ -971,6 +987,10 @@ class Checkpoints(Rule):
                 others = [*others, *ending]
                 variables = "variable" if len(ending) == 1 else "variables"
                 lacks.append(f"the early-stopping {variables} {listed([f'`{one}`' for one in ending])}")
+            memories = [] if open_world else self._memories(loops)
+            if memories:
+                others = [*others, *memories]
+                lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
             orders = [] if open_world else self._orders(loops)
             only_orders = bool(orders) and not lacks
             if orders:
@@ -1061,6 +1081,11 @@ class Checkpoints(Rule):
         known = {name for one, _ in self.passed_over for name in one.attributes}
         found = {name for name, loop in self.reordered if loop in loops and loop in self.trains_in}
         return sorted(name for name in found - set(self.kept_names) if name.rpartition(".")[2] not in known)
+
+    def _memories(self, loops: frozenset[str]) -> list[str]:
+        """The lists that loops which train fill and draw from, and that nothing saves."""
+        training = {loop for loop in loops if loop in self.trains_in}
+        return unsaved(self.filled, training, self.kept_lists)
 
     def _ending(self, loops: frozenset[str]) -> list[str]:
         """The variables that say when loops end that train, and that nothing saves."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.keras import keeps_state
@@ -19,7 +22,13 @@ from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
 _STATES = {"tensorflow": "TensorFlow", "numpy": "NumPy", "python": "Python"}
+_DEEPEST = 3
+_STAGES = 32
+"""So many stages of a dataset are looked at."""
 _KEPT = frozenset({"init", "split", "dropout", "tf-shuffle"})
 """Kinds of draws that a resumed run repeats anyway, whose state may be part of the model, or is that of an iterator."""
 
@@ -56,6 +65,10 @@ class TensorFlowCheckpoints(Rule):
     """Checkpoints without an optimizer that are saved in loops, and where what they hold is made."""
     trained = remembered(int)
     """When the program has trained last."""
+    passing = remembered(set[tuple[Site, str]])
+    """The checkpoints that are saved in a loop that goes through a dataset from its beginning, and the loop."""
+    trained_in = remembered(set[str])
+    """The loops in which the program trains."""
 
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
@@ -110,6 +123,7 @@ class TensorFlowCheckpoints(Rule):
         self.saved.add(site)
         if self._lacks_iterator(found):
             self.incomplete.add(site)
+            self.passing.update((site, loop.key) for loop in self.run.loops if self._begins_anew(loop))
             if self.run.loops and counts_from_zero(self.run.loops[0]) and not self._holds_number(found):
                 self.uncounted.add(site)
         held = self._held(found)
@@ -132,6 +146,7 @@ class TensorFlowCheckpoints(Rule):
     def training(self, call: CallEvent) -> None:
         """The program trains."""
         self.trained = Moment(self.run.steps)
+        self.trained_in.update(loop.key for loop in self.run.loops)
         owner = call.owner
         site = made_at(owner) if isinstance(owner, v.Obj) and self.run.loops else None
         if site is not None and isinstance(owner, v.Obj) and keeps_state(self.run, owner):
@@ -154,13 +169,15 @@ class TensorFlowCheckpoints(Rule):
         }
         for site in sorted(set(self.incomplete) & set(self.saved) & (set(self.restored) | before)):
             counted = site not in self.uncounted or site in self.restored
-            lacking = lacks if counted else ["the epoch or step", *lacks]
+            passing = any(one == site and loop in self.trained_in for one, loop in self.passing)
+            position = ["the position in the dataset"] if passing and "order" not in used else []
+            lacking = [*([] if counted else ["the epoch or step"]), *position, *lacks]
             if lacking and site in self.places:
                 self.report(
                     "DET601",
                     self.places[site],
                     f"checkpoint does not save {listed(lacking)}; a resumed run diverges from an uninterrupted one",
-                    self._remedy(used, counted),
+                    self._remedy(used | {"order"} if position else used, counted),
                     subject=self.places[site].subject,
                 )
 
@@ -234,6 +251,26 @@ class TensorFlowCheckpoints(Rule):
             owner = owner.args.get(manager.arg, manager.pos)
         return owner if isinstance(owner, v.Obj) and kb.role(owner.api, "holds-states") else None
 
+    def _begins_anew(self, loop: Loop) -> bool:
+        """Whether a loop goes through a dataset from its beginning, whatever was restored, passes over nothing, and is not
+        seen to wait for the end of a pass."""
+        if not isinstance(loop.stmt, m.For) or _skips(loop.stmt) or self._waits_for_end(loop.stmt):
+            return False
+        found = list(_datasets(self.run, loop.over))
+        return bool(found) and not any(_leaves_out(self.run, one) for one in found)
+
+    def _waits_for_end(self, stmt: m.For) -> bool:
+        """Whether something in a loop waits for rounds that may be the last ones of a pass: of each so many, where that
+        number is not known, or of as many as something has elements."""
+        for one in nodes(stmt.body):
+            for part in nodes([one.test]) if isinstance(one, m.If) else ():
+                if isinstance(part, m.Call) and isinstance(part.func, m.Name) and part.func.id == "len":
+                    return True
+                if isinstance(part, m.BinOp) and part.op == "%":
+                    if not isinstance(self.run.value_of(part.right), v.Lit):
+                        return True
+        return False
+
     def _lacks_iterator(self, checkpoint: v.Obj) -> bool:
         """Whether a checkpoint has an optimizer in it, and nothing that is an iterator, or may be one."""
         kb = self.run.kb
@@ -256,17 +293,47 @@ def _all_known(checkpoint: v.Obj) -> list[v.Value]:
     return held if known and all(isinstance(one, v.Lit | v.Inst | v.Obj) for one in held) else []
 
 
-def counts_from_zero(loop: Loop) -> bool:
-    """Whether a loop counts its rounds from zero whatever was restored, and leaves out none of them."""
-    over, stmt = loop.over, loop.stmt
-    if not isinstance(stmt, m.For) or not isinstance(over, v.Obj) or over.api not in RANGES:
-        return False
-    skips = any(
+def _skips(stmt: m.For) -> bool:
+    """Whether a loop may pass over rounds."""
+    return any(
         isinstance(one, m.Jump) and one.kind == "continue"
         for branch in stmt.body
         if isinstance(branch, m.If)
         for one in branch.body
     )
+
+
+def _datasets(run: RunView, value: v.Value | None, depth: int = 0) -> Iterator[v.Obj]:
+    """The datasets that a loop goes through, which may be counted or shown as progress."""
+    if not isinstance(value, v.Obj) or depth > _DEEPEST:
+        return
+    if run.kb.role(value.type, "begins-anew") is not None:
+        yield value
+    elif value.owner is None:
+        for one in value.args.values():
+            yield from _datasets(run, one, depth + 1)
+
+
+def _leaves_out(run: RunView, dataset: v.Obj) -> bool:
+    """Whether a dataset may be the rest of another one, or is not known from its beginning on."""
+    known: v.Value | None = dataset
+    for _ in range(_STAGES):
+        if not isinstance(known, v.Obj):
+            return False
+        if (role := run.kb.role(known.api, "leaves-out-items")) is not None:
+            number = known.args.get(role.arg, role.pos)
+            if not isinstance(number, v.Lit) or number.option:
+                return True
+        known = known.owner
+    return True
+
+
+def counts_from_zero(loop: Loop) -> bool:
+    """Whether a loop counts its rounds from zero whatever was restored, and leaves out none of them."""
+    over, stmt = loop.over, loop.stmt
+    if not isinstance(stmt, m.For) or not isinstance(over, v.Obj) or over.api not in RANGES:
+        return False
+    skips = _skips(stmt)
     first = over.args.pos[:-1][:1]
     begins = all(isinstance(one, v.Lit) and one.value in (0, 1) and not one.option for one in first)
     # What is done already may be taken off the number to which it counts.

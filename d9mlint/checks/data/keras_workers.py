@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.drawing import what_is_drawn
+from d9mlint.checks.drawing import GlobalDraws, what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.containers import BASE
-from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_method
+from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend
+from d9mlint.interp.events import AnyDrawEvent, CallEvent
+from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.ir import nodes as m
 
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
 _NAMES = {"numpy": "NumPy", "python": "Python"}
+_OWN = {"numpy": "np.random.default_rng(seed)", "python": "random.Random(seed)"}
+
+
+class _Rounds(GlobalDraws):
+    """The RNGs that are drawn from in loops."""
+
+    def __init__(self, run: RunView) -> None:
+        super().__init__(run)
+        self._around = len(run.loops)
+
+    @on(AnyDrawEvent)
+    def drew(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from."""
+        if len(self.run.loops) > self._around:
+            super().drew(event)
 
 
 class KerasWorkers(Rule):
@@ -53,6 +74,8 @@ class KerasWorkers(Rule):
             count = (base if isinstance(base, v.Obj) else data).args.kw.get("workers")
             if isinstance(count, v.Lit) and isinstance(count.value, int) and count.value > 1:
                 message = f"`PyDataset` with `workers={count.value}`: draw order depends on scheduling"
+        if not message and ahead and validation is not None and data is not None:
+            self._further_batch(call, data, validation)
         if message:
             self.report(
                 "DET208",
@@ -65,6 +88,55 @@ class KerasWorkers(Rule):
                 targets=targets,
                 remedy=("0" if pipeline or shared else "1",),
             )
+
+    def _further_batch(self, call: CallEvent, data: v.Value, validation: v.Value) -> None:
+        """Since TensorFlow 2.2 a thread prepares the next batch for training while the model is validated, if there is a
+        further one: of a generator function always, of an iterator where the epoch ends before its last batch."""
+        if not self.run.kb_matches("tensorflow", ">=2.2") or keras_backend(self.run) != DEFAULT_BACKEND:
+            return
+        written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
+        generators = self._generator(written), self._generator(argument_node(call.node, "validation_data"))
+        if generators[0] is not None and generators[1] is not None:
+            common = self._drawn_in_rounds(generators[0]) & self._drawn_in_rounds(generators[1])
+            found = next((name for name in _NAMES if name in common), "")
+            remedy = f"let each of the generators draw from its own `{_OWN.get(found)}`"
+        elif isinstance(data, v.Obj) and self._draws_for_batches(data) and self._ends_early(call):
+            drawn = self._drawn(validation, None) | (
+                {"numpy"} if self._draws_for_batches(validation) else set()
+            )
+            found = "numpy" if "numpy" in drawn else ""
+            remedy = "leave `steps_per_epoch=` out: an epoch then ends with the last batch"
+        else:
+            return
+        if found:
+            self.report(
+                "DET208",
+                call.node,
+                "a thread prepares the next training batch while validation begins, and both draw from the global "
+                f"{_NAMES[found]} RNG: what they draw depends on timing",
+                remedy,
+                subject="fit",
+            )
+
+    def _drawn_in_rounds(self, generator: v.Func) -> set[str]:
+        """What a generator function draws from for its batches: what it draws before, it draws for the first one alone."""
+        rounds = _Rounds(self.run)
+        return what_is_drawn(self.run, [generator], rounds) & rounds.drawn
+
+    def _ends_early(self, call: CallEvent) -> bool:
+        """Whether the number of steps is rounded down, so that an epoch may end before the last batch."""
+        steps = argument_node(call.node, "steps_per_epoch")
+        if isinstance(steps, m.Name):
+            values = list(assignments(self.run, steps.id))
+            steps = values[0] if len(values) == 1 else None
+        if (
+            isinstance(steps, m.Call)
+            and isinstance(steps.func, m.Name)
+            and steps.func.id == "int"
+            and steps.args
+        ):
+            return isinstance(steps.args[0], m.BinOp) and steps.args[0].op == "/"
+        return isinstance(steps, m.BinOp) and steps.op == "//"
 
     @on_method("predict", "predict_generator", "evaluate", "evaluate_generator")
     def applied(self, call: CallEvent) -> None:

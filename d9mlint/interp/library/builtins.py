@@ -35,7 +35,7 @@ from d9mlint.interp.data import (
 from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
-from d9mlint.interp.events import IterationEvent
+from d9mlint.interp.events import ClearedEvent, IterationEvent
 from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import records, reflection
@@ -790,6 +790,8 @@ def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) 
     """``items.pop()`` and the like: of a list whose elements are all known, those are known that are left."""
     if not isinstance(owner, v.Items):
         return None
+    if name == "clear":
+        interp.listeners.tell(ClearedEvent(owner))
     elts = owner.elts
     sure = takes_away(interp, owner)
     at: int | None = len(elts) - 1

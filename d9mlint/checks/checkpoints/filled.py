@@ -1,0 +1,92 @@
+"""Lists that a loop fills and draws from in later rounds, as a replay memory is: what they hold is a state of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from d9mlint.interp import values as v
+from d9mlint.interp.text import written
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+_DEEPEST = 4
+
+
+class Filled(NamedTuple):
+    """A list that a loop fills, what the program calls it, and the loop."""
+
+    items: v.Items
+    name: str
+    loop: str
+    held_by: v.Inst | None
+    """The object of which it is an attribute."""
+
+    def is_held(self) -> bool:
+        """Whether it still is what the name stands for, and holds what was added."""
+        attribute = self.name.rpartition(".")[2]
+        return self.items.open and (
+            self.held_by is None or self.held_by.attrs.get(attribute, self.items) is self.items
+        )
+
+
+def filled(run: RunView, draw: Any) -> Iterator[Filled]:
+    """The lists of which a call draws elements, or positions, and which are older than a loop that is running and have
+    been added to in it."""
+    for node in _drawn_from(draw) if isinstance(draw, m.Call) and run.loops else ():
+        for items in v.alternatives(run.value_of(node)):
+            if isinstance(items, v.Items) and items.kind == "l" and items.open:
+                name, holder = _name(run, node)
+                for loop in run.loops:
+                    if items.birth < loop.start < items.version:
+                        yield Filled(items, name, loop.key, holder)
+
+
+def _drawn_from(draw: m.Call) -> Iterator[m.Expr]:
+    """What a call draws elements of, or positions in."""
+    for at, one in enumerate(draw.args[:2]):
+        if at == 0 and isinstance(one, m.Name | m.Attr):
+            yield one
+        for part in nodes([one]):
+            if isinstance(part, m.Call) and isinstance(part.func, m.Name) and part.func.id == "len":
+                yield from (arg for arg in part.args[:1] if isinstance(arg, m.Name | m.Attr))
+
+
+def _name(run: RunView, node: m.Expr) -> tuple[str, v.Inst | None]:
+    """What the program calls a list: an attribute by the class in whose method it is drawn from, with that object."""
+    func, name = run.frame.func, written(node)
+    receiver = func.receiver if func is not None else None
+    if isinstance(receiver, v.Inst) and name.startswith("self."):
+        return receiver.cls.cls.name + name.removeprefix("self"), receiver if name.count(".") == 1 else None
+    return name, None
+
+
+def unsaved(known: Iterable[Filled], loops: Iterable[str], kept: Iterable[int]) -> list[str]:
+    """What the lists are called that some loops fill, that still hold what was added, and that nothing saves."""
+    among, saved = set(loops), set(kept)
+    return sorted(
+        {one.name for one in known if one.loop in among and one.is_held() and one.items.birth not in saved}
+    )
+
+
+def lists_in(values: Iterable[v.Value], depth: int = 0) -> Iterator[int]:
+    """The lists that are among values, or that these hold, by their birth."""
+    for one in values:
+        if isinstance(one, v.Items):
+            yield one.birth
+            inner: Iterable[v.Value] = one.elts
+        elif isinstance(one, v.Mapping):
+            inner = one.items.values()
+        elif isinstance(one, v.Inst):
+            inner = one.attrs.values()
+        elif isinstance(one, v.AnyOf):
+            inner = one.values
+        elif isinstance(one, v.Obj):
+            inner = [*one.args.values(), *([one.owner] if one.owner is not None else [])]
+        else:
+            continue
+        if depth < _DEEPEST:
+            yield from lists_in(inner, depth + 1)

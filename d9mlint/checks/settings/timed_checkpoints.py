@@ -1,0 +1,81 @@
+"""DET314: checkpoints that a library saves when a time has passed, and of which the program reads the last one."""
+
+from __future__ import annotations
+
+from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.checkpoints.path_names import path_name
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.events import CallEvent
+from d9mlint.interp.listening import on_call_if, on_method
+from d9mlint.interp.memory import remembered_table
+from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
+
+
+class TimedCheckpoints(Rule):
+    """DET314: checkpoints that a library saves when a time has passed, and of which the program reads the last one."""
+
+    codes = ("DET314",)
+    timed = remembered_table(Site, tuple[Where, v.Value])
+    """Where something is made that saves by the clock, and the folder in which it does."""
+    trained = remembered_table(Site, bool)
+    """Those among them with which steps were run since, in a loop."""
+    saved = remembered_table(Site, bool)
+    """Those with which the program has saved something itself."""
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-by-clock") is not None)
+    def made(self, call: CallEvent) -> None:
+        """Something is made that saves by the clock."""
+        role = self.run.kb.role(call.api, "saves-by-clock")
+        folder = call.args.get(role.arg, role.pos) if role is not None else None
+        if role is None or folder is None or all_hold(call.args, role.when) is not True:
+            return
+        place = Where(self.run, argument_node(call.node, role.more[0]) or call.node, call.api)
+        self.timed[place.site] = place, folder
+
+    @on_method("run")
+    def steps(self, call: CallEvent) -> None:
+        """A session runs something."""
+        if self.run.loops:
+            for site in self.timed.known():
+                self.trained[site] = True
+
+    @on_method("save")
+    def saves(self, call: CallEvent) -> None:
+        """The program saves something itself."""
+        for site in self.timed.known():
+            self.saved[site] = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "names-last-checkpoint") is not None)
+    def read(self, call: CallEvent) -> None:
+        """The last checkpoint of a folder is asked for."""
+        folder = call.args.get("checkpoint_dir", 0)
+        for site in self.timed.known():
+            place, written = self.timed[site]
+            role = self.run.kb.role(place.subject, "saves-by-clock")
+            if role is None or folder is None or site not in self.trained or site in self.saved:
+                continue
+            interval, *contexts = role.more
+            # Sessions save the last state when they are closed.
+            if contexts and not any(one in self.run.contexts for one in contexts):
+                continue
+            if self._is_same(folder, written):
+                self.report(
+                    "DET314",
+                    place,
+                    "the clock decides after which steps checkpoints are saved, and the program reads the last of them"
+                    f"{' before the session is closed' if contexts else ''}: the weights in it differ between runs",
+                    "read the last checkpoint after the session is closed, which saves the last state, or save after a "
+                    "fixed number of steps"
+                    if contexts
+                    else f"pass `{interval}=0`, and save after a fixed number of steps",
+                    subject=place.subject,
+                )
+
+    def _is_same(self, one: v.Value, other: v.Value) -> bool:
+        """Whether two values are seen to name the same folder."""
+        if v.same(one, other):
+            return True
+        names = path_name(self.run, one), path_name(self.run, other)
+        return names[0] is not None and names[1] is not None and names[0].key() == names[1].key()
