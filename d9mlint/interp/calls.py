@@ -1088,6 +1088,9 @@ def _call_external(
         if one.from_files:
             configured = command_line_files.found(interp, one)
             args = command_line_files.with_arguments(one, configured, args)
+    roles = interp.kb.by_role(api)
+    if (plays := roles.get("resets-environment")) is not None:
+        args = environments.named(interp, args, node, plays.arg, plays.pos)
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
@@ -1098,7 +1101,6 @@ def _call_external(
         rng.may_seed(interp, api, args, node, method=False)
     if runners:
         _make_objects(interp, api, args, node, configured)
-    roles = interp.kb.by_role(api)
     trained = roles.get("trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
@@ -1406,9 +1408,10 @@ def _callbacks(
                     commands.include(owner, one)
                 elif not interp.importing:
                     commands.serve(interp, one)
-            elif isinstance(one, v.Inst) and interp.kb.call_is("runs-methods", api):
-                if made is None or not waits_for(interp, one, made.entry):
-                    run_methods(interp, one, node, caller, method)
+            elif interp.kb.call_is("runs-methods", api) and (insts := list(environments.played(one))):
+                for inst in insts:
+                    if made is None or not waits_for(interp, inst, made.entry, method):
+                        run_methods(interp, inst, node, caller, method)
             elif (
                 isinstance(one, v.Inst)
                 and interp.kb.call_is("calls-objects", api)
