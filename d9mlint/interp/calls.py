@@ -1091,6 +1091,8 @@ def _call_external(
     roles = interp.kb.by_role(api)
     if (plays := roles.get("resets-environment")) is not None:
         args = environments.named(interp, args, node, plays.arg, plays.pos)
+    if args.pos and (seeds := roles.get("seeds-attribute")) is not None:
+        environments.seed_attribute(interp, seeds, args.pos[0], args.rest())
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
@@ -1640,6 +1642,8 @@ class _Method(NamedTuple):
     """or such methods with the model that the receiver was made with,"""
     on_class: RoleEntry | None
     """or a method of a class that is its receiver."""
+    seeds: RoleEntry | None
+    """It seeds a generator that its receiver makes itself."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1671,6 +1675,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
     steps = next((role for one in names if (role := kb.role(one, "calls-with-model")) is not None), None)
     on_class = next((role for one in names if (role := kb.role(one, "calls-on-class")) is not None), None)
+    seeds = next((role for one in names if (role := kb.role(one, "seeds-attribute")) is not None), None)
     known = _Method(
         kb.canonical(api),
         entries,
@@ -1684,6 +1689,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
         runs,
         steps,
         on_class,
+        seeds,
     )
     kb.methods_known[types, name] = known
     return known
@@ -1732,6 +1738,9 @@ def _call_member(
         given = own_gradients.apply(interp, owner, method.on_class, args, node)
         if given is not None:
             return given
+    if method.seeds is not None:
+        receiver = owner.receiver if isinstance(owner, v.Super) else owner
+        environments.seed_attribute(interp, method.seeds, receiver, args)
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:

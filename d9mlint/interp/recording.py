@@ -883,6 +883,7 @@ _ROLES = {
     "new-process": "runs functions in processes that it starts",
     "runs-python": "is an op that calls a function of Python",
     "begins-episode": "begins an episode in the simulator that it is a method of",
+    "seeds-attribute": "seeds the generator that its receiver makes itself",
     "seeds-environment": "seeds the simulator that it is a method of",
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",

@@ -205,6 +205,7 @@ Role = Literal[
     "saves-in-training",
     "saves-loader",
     "saves-variables",
+    "seeds-attribute",
     "seeds-environment",
     "sentinel",
     "serves",

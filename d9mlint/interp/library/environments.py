@@ -11,6 +11,7 @@ from d9mlint.interp.argtests import all_hold
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RoleEntry
 
 _REGISTRY = "gymnasium.registry"
 _OF_MAKE = frozenset(
@@ -100,6 +101,23 @@ def named(interp: Interp, args: v.Args, node: Any, arg: str, pos: int | None) ->
     if arg in args.kw or pos is None:
         return args.replaced(v.Args(None, {arg: made}))
     return v.Args([*args.pos[:pos], made, *args.pos[pos + 1 :]], args.kw, args.star, args.dstar)
+
+
+def seed_attribute(interp: Interp, role: RoleEntry, receiver: v.Value, args: v.Args) -> None:
+    """A method of the library's class seeds the generator that an object makes itself."""
+    seed = args.get(role.arg, role.pos)
+    if (
+        not isinstance(receiver, v.Inst)
+        or seed is None
+        or (v.is_none(seed) is True and not v.option_of(seed))
+    ):
+        return
+    for base in map(interp.kb.canonical, receiver.cls.external_bases()):
+        for name in role.more:
+            if made := interp.kb.attribute_type(base, name):
+                seeded = v.Obj(f"{base}.{name}", made, v.Args([seed]))
+                seeded.file, seeded.owner = interp.frame.file, receiver
+                receiver.attrs[name] = seeded
 
 
 def played(value: v.Value) -> Iterator[v.Inst]:
