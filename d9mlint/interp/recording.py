@@ -877,6 +877,7 @@ _ROLES = {
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",
     "takes-generator": "draws from the generator that it is given",
+    "compares-fields": "has objects of a class compared, and hashed, by their fields",
     "contains-environment": "makes environments, or is put around one: its methods call theirs",
     "spawns-environments": "runs its environments in new processes, which have no state of this one",
     "starts-environments": "runs its environments in processes that are copies of this one",

@@ -85,6 +85,7 @@ Role = Literal[
     "clock",
     "colored-by",
     "compiles",
+    "compares-fields",
     "computes",
     "configuration",
     "configuration-file",
