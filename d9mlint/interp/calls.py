@@ -687,6 +687,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
             commands.register(decorator, value)
+            bindings.keep(interp, decorator, value)
             _answer_later(interp, decorator, value)
             if isinstance(decorator, v.Member):
                 _experiment(interp, decorator, value, node)
@@ -777,6 +778,7 @@ def _local_variables(interp: Interp, owner: v.Value, func: v.Func, node: Any) ->
 
 def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
     """Apply a class decorator: project ones are called, registries of libraries keep the class."""
+    bindings.keep(interp, decorator, value)
     if reflection.keep(decorator, value) or not isinstance(decorator, (v.Func, v.Partial, v.Inst, v.Cls)):
         return value
     result = call(interp, decorator, v.Args([value]), node)
