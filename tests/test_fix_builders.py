@@ -214,6 +214,25 @@ def test_a_seed_goes_to_the_start_of_the_entry_point(project: Project, code: str
     assert _after(project, code, "DET101") == wanted
 
 
+@pytest.mark.parametrize(
+    ("parsed", "wanted"),
+    [
+        ("    args = parser.parse_args()\n    return args\n", "parse_args()\n{}    return args\n"),
+        ("    return parser.parse_args()\n", "args = options()\n{}"),
+    ],
+)
+def test_what_is_not_seeded_is_seeded_with_the_option_that_is_named_like_a_seed(
+    project: Project, parsed: str, wanted: str
+) -> None:
+    text = (
+        "import argparse\nimport random\n\nimport torch\n\n\ndef options():\n    parser = argparse.ArgumentParser()\n"
+        f"    parser.add_argument('--seed', type=int, default=1)\n{parsed}\n\ndef main():\n    args = options()\n"
+        "    torch.save([torch.rand(3), random.random()], 'numbers.pt')\n\n\nmain()\n"
+    )
+    after = _after(project, text, "DET101", "DET103")
+    assert wanted.format("    random.seed(args.seed)\n    torch.manual_seed(args.seed)\n") in after
+
+
 def test_findings_of_one_run_share_one_block(project: Project) -> None:
     code = (
         "import random\n\nimport numpy as np\nimport torch\n\n"

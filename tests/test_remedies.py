@@ -502,6 +502,24 @@ def test_a_place_that_varies_for_two_reasons_is_reported_once(tmp_path: Path) ->
     assert len(findings(tmp_path, text, "DET401")) == 1
 
 
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("'--seed', type=int, default=1", "call `torch.manual_seed(args.seed)` after the options are parsed"),
+        ("'--manual-seed', type=int", "give `--manual-seed` a number as its default value, and call "),
+        ("'--seeds', default='seeds.txt'", "call `torch.manual_seed(seed)` at the start of train.py"),
+    ],
+)
+def test_an_option_that_is_named_like_a_seed_is_the_seed(tmp_path: Path, option: str, expected: str) -> None:
+    text = (
+        f"import argparse, torch\np = argparse.ArgumentParser()\np.add_argument({option})\nargs = p.parse_args()\n"
+        "torch.save(torch.rand(3), 'numbers.pt')\n"
+    )
+    (found,) = findings(tmp_path, text, "DET101")
+    assert found.help.startswith(expected)
+    assert ("does not seed it" in found.message) == ("at the start" not in expected)
+
+
 def test_an_algorithm_that_seeds_itself_is_given_its_own_seed(tmp_path: Path) -> None:
     text = (
         "import gymnasium as gym\nfrom stable_baselines3 import DQN\n"

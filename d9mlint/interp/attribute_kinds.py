@@ -44,6 +44,63 @@ def has_texts(interp: Interp, cls: v.Cls) -> bool:
     )
 
 
+def hashed_by(interp: Interp, inst: v.Inst) -> list[v.Value | str]:
+    """What decides the hash of an instance: values, or kinds as the code shows them; empty where that is not known."""
+    method = inst.cls.find("__hash__")
+    if method is not None:
+        if not isinstance(method, v.Func) or not method.fn.params:
+            return []
+        returned = [one.value for one in interp.body(method) if isinstance(one, m.Return)]
+        return _hashed(interp, inst, returned[0], method.fn.params[0].name) if len(returned) == 1 else []
+    if inst.cls.find("__eq__") is not None or not _compares_fields(interp, inst.cls):
+        return []
+    names = [
+        stmt.target.id
+        for one in inst.cls.mro()
+        for stmt in one.cls.body
+        if isinstance(stmt, m.AnnAssign) and isinstance(stmt.target, m.Name)
+    ]
+    return [_attribute(interp, inst, name) for name in names]
+
+
+def _compares_fields(interp: Interp, cls: v.Cls) -> bool:
+    """Whether a base class or a decorator of a library has instances compared, and hashed, by their fields."""
+    names = [
+        one.api if isinstance(one, v.Obj) else one.name
+        for one in cls.decorated
+        if isinstance(one, (v.Obj, v.Ext))
+    ]
+    names += cls.external_bases()
+    return bool(names) and all(interp.kb.role(name, "compares-fields") is not None for name in names)
+
+
+def _hashed(interp: Interp, inst: v.Inst, node: m.Expr | None, owner: str) -> list[v.Value | str]:
+    """The values in an expression, which a method gives as the hash of its instance."""
+    if (
+        isinstance(node, m.Call)
+        and isinstance(node.func, m.Name)
+        and node.func.id == "hash"
+        and len(node.args) == 1
+    ):
+        return _hashed(interp, inst, node.args[0], owner)
+    if isinstance(node, m.Seq) and node.kind == "t":
+        return [part for elt in node.elts for part in _hashed(interp, inst, elt, owner)]
+    if isinstance(node, m.BinOp):
+        return [part for side in (node.left, node.right) for part in _hashed(interp, inst, side, owner)]
+    if isinstance(node, m.Const):
+        return [_of_value(node, ())]
+    if isinstance(node, m.Name):
+        first, _, name = node.id.partition(".")
+        if first == owner and name and "." not in name:
+            return [_attribute(interp, inst, name)]
+    return [""]
+
+
+def _attribute(interp: Interp, inst: v.Inst, name: str) -> v.Value | str:
+    held: v.Value | None = inst.attrs.get(name)
+    return held if held is not None and held is not v.UNKNOWN else of_attribute(interp, inst.cls, name)
+
+
 def is_stored(interp: Interp, name: str) -> bool:
     """Whether a constructor of the program stores something in an attribute of this name."""
     return any(
@@ -158,10 +215,12 @@ def _of_annotation(node: m.Expr) -> str:
         and node.right.value is None
     ):
         return _of_annotation(node.left)
-    if (
-        isinstance(node, m.Subscript)
-        and isinstance(node.value, m.Name)
-        and node.value.id.endswith("Optional")
-    ):
-        return _of_annotation(node.index)
+    if isinstance(node, m.Subscript) and isinstance(node.value, m.Name):
+        if node.value.id.endswith("Optional"):
+            return _of_annotation(node.index)
+        if node.value.id.lower().endswith("tuple"):
+            parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
+            # Dots stand for more of the same.
+            kinds = {_of_annotation(one) for one in parts if not isinstance(one, m.Other)}
+            return kinds.pop() if len(kinds) == 1 else ""
     return ""

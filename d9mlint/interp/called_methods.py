@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE
+from d9mlint.interp.library.environments import played
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -64,10 +65,12 @@ def _entries(interp: RunView, cls: v.Cls) -> Iterator[HookEntry]:
             yield entry
 
 
-def waits_for(interp: RunView, inst: v.Inst, runner: RunnerEntry) -> bool:
-    """Whether the methods of an object that a trainer is made with are called where the trainer's own are."""
+def waits_for(interp: RunView, inst: v.Inst, runner: RunnerEntry, function: str = "") -> bool:
+    """Whether the methods of an object that a trainer is made with are called where the trainer's own are, and not by the
+    ``function`` that is given it."""
     methods = {*runner.trains, *runner.evaluates}
-    return any(not methods.isdisjoint(one.called) for one in _entries(interp, inst.cls))
+    by = {name for one in _entries(interp, inst.cls) for name in one.called}
+    return function not in by and not methods.isdisjoint(by)
 
 
 def waiting(interp: RunView, owner: v.Obj | v.Inst, method: str, runner: RunnerEntry) -> Iterator[v.Inst]:
@@ -79,5 +82,4 @@ def waiting(interp: RunView, owner: v.Obj | v.Inst, method: str, runner: RunnerE
     for value in [value for args in made for value in args.values()]:
         for one in v.alternatives(value):
             for part in one.elts if isinstance(one, v.Items) else (one,):
-                if isinstance(part, v.Inst) and waits_for(interp, part, runner):
-                    yield part
+                yield from (inst for inst in played(part) if waits_for(interp, inst, runner))

@@ -689,6 +689,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
             commands.register(decorator, value)
+            bindings.keep(interp, decorator, value)
             _answer_later(interp, decorator, value)
             if isinstance(decorator, v.Member):
                 _experiment(interp, decorator, value, node)
@@ -779,6 +780,7 @@ def _local_variables(interp: Interp, owner: v.Value, func: v.Func, node: Any) ->
 
 def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
     """Apply a class decorator: project ones are called, registries of libraries keep the class."""
+    bindings.keep(interp, decorator, value)
     if reflection.keep(decorator, value) or not isinstance(decorator, (v.Func, v.Partial, v.Inst, v.Cls)):
         return value
     result = call(interp, decorator, v.Args([value]), node)
@@ -1090,6 +1092,11 @@ def _call_external(
         if one.from_files:
             configured = command_line_files.found(interp, one)
             args = command_line_files.with_arguments(one, configured, args)
+    roles = interp.kb.by_role(api)
+    if (plays := roles.get("resets-environment")) is not None:
+        args = environments.named(interp, args, node, plays.arg, plays.pos)
+    if args.pos and (seeds := roles.get("seeds-attribute")) is not None:
+        environments.seed_attribute(interp, seeds, args.pos[0], args.rest())
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
@@ -1100,7 +1107,6 @@ def _call_external(
         rng.may_seed(interp, api, args, node, method=False)
     if runners:
         _make_objects(interp, api, args, node, configured)
-    roles = interp.kb.by_role(api)
     trained = roles.get("trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
@@ -1408,9 +1414,10 @@ def _callbacks(
                     commands.include(owner, one)
                 elif not interp.importing:
                     commands.serve(interp, one)
-            elif isinstance(one, v.Inst) and interp.kb.call_is("runs-methods", api):
-                if made is None or not waits_for(interp, one, made.entry):
-                    run_methods(interp, one, node, caller, method)
+            elif interp.kb.call_is("runs-methods", api) and (insts := list(environments.played(one))):
+                for inst in insts:
+                    if made is None or not waits_for(interp, inst, made.entry, method):
+                        run_methods(interp, inst, node, caller, method)
             elif (
                 isinstance(one, v.Inst)
                 and interp.kb.call_is("calls-objects", api)
@@ -1639,6 +1646,8 @@ class _Method(NamedTuple):
     """or such methods with the model that the receiver was made with,"""
     on_class: RoleEntry | None
     """or a method of a class that is its receiver."""
+    seeds: RoleEntry | None
+    """It seeds a generator that its receiver makes itself."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1670,6 +1679,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     runs = next((role for one in names if (role := kb.role(one, "calls-methods")) is not None), None)
     steps = next((role for one in names if (role := kb.role(one, "calls-with-model")) is not None), None)
     on_class = next((role for one in names if (role := kb.role(one, "calls-on-class")) is not None), None)
+    seeds = next((role for one in names if (role := kb.role(one, "seeds-attribute")) is not None), None)
     known = _Method(
         kb.canonical(api),
         entries,
@@ -1683,6 +1693,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
         runs,
         steps,
         on_class,
+        seeds,
     )
     kb.methods_known[types, name] = known
     return known
@@ -1731,6 +1742,9 @@ def _call_member(
         given = own_gradients.apply(interp, owner, method.on_class, args, node)
         if given is not None:
             return given
+    if method.seeds is not None:
+        receiver = owner.receiver if isinstance(owner, v.Super) else owner
+        environments.seed_attribute(interp, method.seeds, receiver, args)
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:

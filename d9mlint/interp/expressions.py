@@ -242,7 +242,22 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":
         return inst
-    return base_argument(inst, name) or v.Member(inst, name)
+    return base_argument(inst, name) or _made_by_base(interp, inst, name) or v.Member(inst, name)
+
+
+def _made_by_base(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
+    """What a property gives of the library's class that a class is derived from: what the attribute behind it holds, or
+    else an object of the class that is known."""
+    for base in map(interp.kb.canonical, inst.cls.external_bases()):
+        made = interp.kb.attribute_type(base, name)
+        if made:
+            behind: v.Value | None = inst.attrs.get(f"_{name}")
+            if behind is not None:
+                return behind
+            result = v.Obj(f"{base}.{name}", made)
+            result.file, result.owner = interp.frame.file, inst
+            return result
+    return None
 
 
 def _super_attribute(interp: Interp, sup: v.Super, name: str) -> v.Value:

@@ -315,6 +315,12 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.Inst):
         if attribute_kinds.has_texts(interp, value.cls):
             return TEXT
+        if any(map(_compares_addresses, value.cls.decorated)):
+            return OBJECT
+        decides = attribute_kinds.hashed_by(interp, value)
+        kinds = [one if isinstance(one, str) else kind_of(interp, one, depth + 1) for one in decides]
+        if kinds and (TEXT in kinds or "" not in kinds):
+            return _together(kinds)
         if value.cls.find("__hash__") is not None or value.cls.decorated or value.cls.external_bases():
             return ""
         return OBJECT if value.cls.find("__eq__") is None else ""
@@ -323,6 +329,12 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.AnyOf):
         return _together([kind_of(interp, one, depth + 1) for one in value.values])
     return ""
+
+
+def _compares_addresses(decorator: v.Value) -> bool:
+    """Whether a decorator of data classes leaves out the comparison of fields, which their hash goes by."""
+    equal = decorator.args.get("eq") if isinstance(decorator, v.Obj) else None
+    return isinstance(equal, v.Lit) and equal.value is False
 
 
 def _together(kinds: list[str]) -> str:

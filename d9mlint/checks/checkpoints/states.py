@@ -20,7 +20,7 @@ from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
-from d9mlint.checks.checkpoints.stopping import ends_by, stoppers
+from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
     File,
@@ -272,6 +272,8 @@ class Checkpoints(Rule):
     """and the lists that the program saves, or empties again in a loop, by their birth."""
     ending = remembered(set[tuple[str, str]])
     """Variables that say when loops end which save something, and the loops."""
+    best = remembered(set[tuple[str, str]])
+    """Variables that hold the best score so far by which loops decide to save something, and the loops."""
     reordered = remembered(set[tuple[str, str]])
     """What loops shuffle in place that was made before them."""
     loaders = remembered_table(Site, frozenset[tuple[str, str]])
@@ -677,6 +679,9 @@ class Checkpoints(Rule):
         written = _written(call.node)
         self.kept_names.update(written)
         self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(loop))
+        self.best.update(
+            (name, loop.key) for loop in self.run.loops for name in best_of(self.run, loop, call.node)
+        )
         self.hidden.update(hidden)
         self.whole.update(_classes(content))
         # Paths that meet have each made their own; what any of them holds is not missing.
@@ -991,6 +996,11 @@ class Checkpoints(Rule):
             if memories:
                 others = [*others, *memories]
                 lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
+            best = [] if open_world or not self.loads else self._best(loops, ending)
+            if best:
+                others = [*others, *best]
+                scores = "score" if len(best) == 1 else "scores"
+                lacks.append(f"the best {scores} so far {listed([f'`{one}`' for one in best])}")
             orders = [] if open_world else self._orders(loops)
             only_orders = bool(orders) and not lacks
             if orders:
@@ -1091,6 +1101,11 @@ class Checkpoints(Rule):
         """The variables that say when loops end that train, and that nothing saves."""
         found = {name for name, loop in self.ending if loop in loops and loop in self.trains_in}
         return sorted(found - set(self.kept_names))
+
+    def _best(self, loops: frozenset[str], ending: list[str]) -> list[str]:
+        """The best scores so far of loops that train, which say whether the next weights replace the best ones."""
+        found = {name for name, loop in self.best if loop in loops and loop in self.trains_in}
+        return sorted(found - {*self.kept_names, *ending})
 
     def _is_key(self, value: v.Value) -> bool:
         return any(

@@ -90,6 +90,34 @@ def _counters(function: m.Function, loop: m.For | m.While) -> set[str]:
                 numbers = {name for stmt in block for name in _set_to_number(stmt)} & counted & asked
                 compared = _variables([one.test]) & {name for stmt in block for name in _stored(stmt)}
                 found |= numbers | (compared if numbers else set())
+    return _begun(function, loop, found)
+
+
+def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
+    """The variables that a loop compares to know whether to save something, which begin with a number and which it gives
+    another one where it saves: the best score so far. ``call`` saves it, or what runs in that place does."""
+    at: int | None = call.start
+    for frame in run.stack():
+        if frame.caller is loop.frame and frame.call_site is not None:
+            at = frame.call_site.start
+    found = set[str]()
+    for one in _own(loop.stmt.body):
+        if isinstance(one, m.If) and _compares(one.test):
+            if any(isinstance(part, m.Call) and part.start == at for part in nodes(one.body)):
+                found |= _variables([one.test]) & {name for stmt in one.body for name in _stored(stmt)}
+    return _begun(loop.frame.function, loop.stmt, found) if found else found
+
+
+def _compares(test: m.Expr) -> bool:
+    """Whether a test is that one number is greater than another."""
+    return any(isinstance(one, m.Compare) and not _ORDERING.isdisjoint(one.ops) for one in nodes([test]))
+
+
+_ORDERING = frozenset({"<", ">", "<=", ">="})
+
+
+def _begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[str]:
+    """Those of some variables that a function begins with numbers before a loop, and with nothing else."""
     inside = {id(stmt) for stmt in statements([loop])}
     repeated = {
         id(part)

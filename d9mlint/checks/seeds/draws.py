@@ -13,6 +13,7 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
 from d9mlint.checks.seeds.graph_variables import GraphVariables
+from d9mlint.checks.seeds.seed_options import SeedOptions
 from d9mlint.checks.seeds.trials import trains_on
 from d9mlint.checks.seeds.unread_models import (
     Class,
@@ -90,6 +91,7 @@ ASSIGNED = "assigned"
 IN_GRAPH = "in graph"
 """Stands there where the seed has to be set in the body of the context that is the last step of the flow."""
 IN_CONFIG = "in configuration"
+OF_OPTION = "of option"
 """Stands there where that is the configuration of an estimator, or one without, which is to be given the seed."""
 MOST_DRAWS = 6
 """So many draws before a seed are listed."""
@@ -236,7 +238,7 @@ _PER_PROCESS = ", with a different seed in each unless all have to draw the same
 _IN_GRAPH = "where this graph is the default one, before its operations are made"
 
 
-class Seeds(GraphVariables, Rule):
+class Seeds(GraphVariables, SeedOptions, Rule):
     """DET101-DET104, DET107, DET108 and others of generators: collects draws and seeds; decides at the end of the
     entry point, when it is known what the program does."""
 
@@ -1565,6 +1567,25 @@ class Seeds(GraphVariables, Rule):
             place, remedy = place.with_flow((*place.flow, step)), (IN_CONFIG if estimator else IN_GRAPH,)
             if estimator:
                 help = f"pass `config={_SEEDED_CONFIG}` to the estimator: it sets the seed of each graph that it builds"
+        option = self.seed_option(place)
+        if (
+            option is not None
+            and not remedy
+            and help == f"call `{seed}` {where_to_seed}"
+            and not generator.where
+        ):
+            message = f"{message}: `{option.label}` does not seed it"
+            call = seed.replace("(seed)", f"({option.value})") if option.value else seed
+            behind = "after the options are parsed"
+            if not option.value:
+                behind = f"with the value of `{option.label}` {behind}"
+            help, remedy = f"call `{call}` {behind}", (OF_OPTION, option.value if option.given else "")
+            if not option.given:
+                help = f"give `{option.label}` a number as its default value, and {help}"
+            step = Step(
+                option.site.path, option.site.start, option.site.end, f"`{option.label}` is parsed here"
+            )
+            place = place.with_flow((*place.flow, step))
         assigned = self.assigned.get(rng)
         if assigned is not None:
             message, help, remedy = f"{message}: {assigned.reason}", f"write `{assigned.call}`", (ASSIGNED,)

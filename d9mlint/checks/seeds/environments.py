@@ -15,6 +15,7 @@ from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.naming import needs_form_only
 from d9mlint.interp.places import Where
+from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
@@ -70,6 +71,10 @@ class Environments(Rule):
     """Where the environments are made that algorithms are given after they are made, by where those are made."""
     with_spaces = remembered(set[Site])
     """Where environments are made that are seeded with their spaces."""
+    own_draws = remembered(dict[tuple[str, str], Where])
+    """The first draw from the generator that an environment of the project makes itself, unseeded, by its class."""
+    own_seeded = remembered(set[tuple[str, str]])
+    """The classes of the project whose environments a library resets, perhaps with a seed."""
 
     @on_method("reset", "seed", "sample")
     def use(self, call: CallEvent) -> None:
@@ -100,7 +105,7 @@ class Environments(Rule):
                     self.samples_own = True
         if name == "sample":
             return
-        if self._of_another_library(call.owner):
+        if self._of_another_library(call.owner) or self._of_base(call):
             return
         vector = isinstance(owner, v.Obj) and owner.api.startswith(_VECTORS)
         if name == "seed" and not vector:
@@ -127,6 +132,38 @@ class Environments(Rule):
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _of_base(self, call: CallEvent) -> bool:
+        """Whether a method of an environment of the project calls the library's one that it replaces: it is about this
+        environment alone."""
+        owner = call.owner
+        if not isinstance(owner, v.Super) or not isinstance(owner.receiver, v.Inst):
+            return False
+        names = (f"{base}.{call.api.rpartition('.')[2]}" for base in owner_types(self.run, owner))
+        role = next(
+            (role for one in names if (role := self.run.kb.role(one, "seeds-attribute")) is not None), None
+        )
+        if role is None:
+            return False
+        seed = call.args.get(role.arg, role.pos)
+        if seed is not None and v.is_none(seed) is None:
+            self.own_seeded.add(_class_of(owner.receiver))
+        return True
+
+    @on_call_if(lambda rule, api: api.rpartition(".")[0] in GENERATOR_TYPES)
+    def drawn(self, call: CallEvent) -> None:
+        """An environment of the project draws from the generator that it has by itself."""
+        owner = call.owner
+        if not isinstance(owner, v.Obj) or not isinstance(owner.owner, v.Inst) or self.run.entry is None:
+            return
+        kind, _, name = owner.api.rpartition(".")
+        if not self.run.kb.attribute_type(kind, name) or needs_form_only(self.run, call.node):
+            return
+        seed = owner.args.get("", 0)
+        if seed is None or v.is_none(seed) is True:
+            option = v.option_of(seed) if seed is not None else ""
+            place = Where(self.run, call.node, call_text(call), option)
+            self.own_draws.setdefault(_class_of(owner.owner), place)
 
     def _sample(self, place: Where, space: v.Value | None) -> None:
         """A space is sampled."""
@@ -277,7 +314,7 @@ class Environments(Rule):
                     self.explorers.setdefault(ones, Handed(place, help))
         # Anything of an RL library that takes a seed may seed its environments.
         seed = call.args.kw.get("seed")
-        if any(entry.kind == "environment" for entry in self.run.kb.rng(call.api)):
+        if any(entry.kind == "environment" for entry in self.run.kb.rng(call.api)) or self._of_base(call):
             return
         if seed is not None and v.is_none(seed) is not True and call.api.startswith(_RL_LIBRARIES):
             given_ones = [ones for one in call.args.values() if (ones := self._made_at(one))]
@@ -349,6 +386,9 @@ class Environments(Rule):
                 f"call `{sample.subject if self.samples_own else f'env.{sample.subject}'}.seed(0)` once",
                 subject="space",
             )
+        for kind, draw in self.own_draws.items():
+            if kind not in self.own_seeded:
+                self._own_never_seeded(draw)
         if self.seeded:
             return
         # The seed of one environment does not reach another.
@@ -407,6 +447,18 @@ class Environments(Rule):
         passed = algorithm is not None and any(one.kind == "environment" and not one.why for one in entries)
         return f"{handed.remedy}, or to {algorithm}" if passed else handed.remedy
 
+    def _own_never_seeded(self, draw: Where) -> None:
+        why = f" by default (`{draw.option}` is None)" if draw.option else ""
+        self.report(
+            "DET111",
+            draw,
+            f"`{draw.subject}` draws from the environment's own generator, which is never seeded{why}: it starts from OS "
+            "entropy, and global seeds do not affect it",
+            "call `env.reset(seed=0)` once after creating the environment, and `super().reset(seed=seed)` in its `reset`",
+            subject="handed",
+            severity=Severity.WARNING if draw.option else None,
+        )
+
     def _never_seeded(self, place: Where, remedy: str = "") -> None:
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
@@ -431,6 +483,10 @@ class Environments(Rule):
             subject="environment" if place.subject in _RESETS else "handed",
             severity=Severity.WARNING if option else None,
         )
+
+
+def _class_of(inst: v.Inst) -> tuple[str, str]:
+    return inst.cls.file.path, inst.cls.cls.qualname
 
 
 def _own(value: v.Value) -> bool:

@@ -18,6 +18,8 @@ _IN_CONFIG = "in configuration"
 """The remedy where the last step of the flow is what an estimator takes its seed from, or an estimator without that."""
 _IN_GRAPH = "in graph"
 """The remedy where the seed is for the graph that the last step of the flow makes the default one."""
+_OF_OPTION = "of option"
+"""The remedy where the seed is an option, by the expression that gives it, which the last step of the flow parses."""
 _KNOWN = frozenset({"torch", "torch_cuda", "numpy", "python", "tensorflow", "keras"})
 _SEED_CALL = re.compile(r"(\w+)\.([\w.]+)\((seed=|)(?:seed|0)\)")
 _SEEDS_WORKERS = ">=1.3"
@@ -46,6 +48,8 @@ _DRAWING = frozenset({"DET109", "DET207"})
 
 def seed_block(context: Context, finding: Finding) -> Fix | None:
     """Seed at the start of the entry point every RNG that its run draws from unseeded: one block for all findings."""
+    if finding.remedy[:1] == (_OF_OPTION,):
+        return _seed_of_option(context, finding)
     if finding.code in MISSING and len(finding.remedy) == 2:
         # What draws seeds everything that it draws from.
         return wished(context, finding)
@@ -72,6 +76,22 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     for line in _lines(context, finding, code, start, rngs, seed):
         start.add(line)
     return made(f"seed at the start of {finding.entry_point}", start.edits(), path=entry)
+
+
+def _seed_of_option(context: Context, finding: Finding) -> Fix | None:
+    """Seed with an option, right below where it is parsed, every RNG that is drawn from without."""
+    last, seed = finding.flow[-1], finding.remedy[1]
+    code = context.code(last.path)
+    call = code.call(last.start, last.end) if code is not None else None
+    if code is None or call is None or not seed:
+        return None
+    start = Start(code, (), context.is_own, code.statement(call), below=True)
+    group = [f for f in context.of_entry(context.entry(finding)) if f.remedy == finding.remedy]
+    for line in _lines(
+        context, finding, code, start, {f.subject for f in group if f.flow[-1:] == (last,)}, seed
+    ):
+        start.add(line)
+    return made(f"seed with `{seed}`", start.edits(), path=last.path)
 
 
 def _seed_in_graph(context: Context, finding: Finding) -> Fix | None:

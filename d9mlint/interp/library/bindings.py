@@ -27,6 +27,10 @@ BOUND = "bound parameters"
 _BINDING = re.compile(r"^([A-Za-z_][\w./]*)\s*=\s*(.*)$")
 _INCLUDE = re.compile(r"^include\s+(['\"])(.+)\1\s*$")
 _MACRO = re.compile(r"^%([A-Za-z_][\w.]*)$")
+_REFERENCE = re.compile(r"^@(?:[\w.]+/)*(?:\w+\.)*(\w+)$")
+"""Names a function or class whose parameters may be bound: what is bound is the function itself."""
+_NAMED = "functions whose parameters may be bound"
+"""Before the names of such, among the library attributes."""
 _MOST_LINES = 200
 """A value has no more lines."""
 _MOST_FILES = 20
@@ -67,14 +71,25 @@ def bound(interp: Interp, func: v.Func, param: str) -> v.Value | None:
         if macro is None:
             break
         text = known.get(macro[1], known.get(f"{macro[1]}.value"))
-    return None if text is None else _value(text, key)
+    return None if text is None else _value(interp, text, key)
 
 
-def _value(text: str, label: str) -> v.Value:
+def keep(interp: Interp, decorator: v.Value, value: v.Value) -> None:
+    """A function or class is decorated, which bindings may then name."""
+    own = value.fn.name if isinstance(value, v.Func) else value.cls.name if isinstance(value, v.Cls) else ""
+    name = _name_by(interp, decorator, own) if own else ""
+    if name:
+        interp.set_library_attribute(f"{_NAMED}.{name}", value)
+
+
+def _value(interp: Interp, text: str, label: str) -> v.Value:
+    named = _REFERENCE.match(text)
+    if named is not None:
+        return interp.library_attribute(f"{_NAMED}.{named[1]}") or v.UNKNOWN
     try:
         data = ast.literal_eval(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # A reference to another function, or a macro in a collection.
+        # What a function gives, or a reference or macro in a collection.
         return v.UNKNOWN
     return config_value(_as_lists(data), label, f"{label}.")
 
@@ -94,12 +109,16 @@ def _name(interp: Interp, func: v.Func) -> str:
     if isinstance(func.receiver, v.Inst) and own == "__init__":
         cls = func.receiver.cls
         decorated, own = cls.decorated, cls.cls.name
-    for decorator in decorated:
-        api = decorator.name if isinstance(decorator, v.Ext) else getattr(decorator, "api", "")
-        if api and interp.kb.role(interp.kb.canonical(api), "takes-bindings") is not None:
-            named = decorator.args.get("name_or_fn", 0) if isinstance(decorator, v.Obj) else None
-            return named.value if isinstance(named, v.Lit) and isinstance(named.value, str) else own
-    return ""
+    return next(filter(None, (_name_by(interp, one, own) for one in decorated)), "")
+
+
+def _name_by(interp: Interp, decorator: v.Value, own: str) -> str:
+    """The name that a decorator gives, under which parameters are bound; empty for other decorators."""
+    api = decorator.name if isinstance(decorator, v.Ext) else getattr(decorator, "api", "")
+    if not api or interp.kb.role(interp.kb.canonical(api), "takes-bindings") is None:
+        return ""
+    named = decorator.args.get("name_or_fn", 0) if isinstance(decorator, v.Obj) else None
+    return named.value if isinstance(named, v.Lit) and isinstance(named.value, str) else own
 
 
 def _texts(value: v.Value | None) -> list[str]:

@@ -3,6 +3,7 @@ around environments: wrappers, and vectors of several."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
@@ -10,6 +11,7 @@ from d9mlint.interp.argtests import all_hold
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge.schema import RoleEntry
 
 _REGISTRY = "gymnasium.registry"
 _OF_MAKE = frozenset(
@@ -85,6 +87,46 @@ def inside(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.Value]:
                 part = named
             found += v.alternatives(part)
     return found
+
+
+def named(interp: Interp, args: v.Args, node: Any, arg: str, pos: int | None) -> v.Args:
+    """The arguments of what takes an environment or its name, with the environment in the place of the name where the
+    project has registered it."""
+    given = args.get(arg, pos)
+    if not isinstance(given, v.Lit):
+        return args
+    made = _make(interp, "", v.Args([given]), node)
+    if made is None:
+        return args
+    if arg in args.kw or pos is None:
+        return args.replaced(v.Args(None, {arg: made}))
+    return v.Args([*args.pos[:pos], made, *args.pos[pos + 1 :]], args.kw, args.star, args.dstar)
+
+
+def seed_attribute(interp: Interp, role: RoleEntry, receiver: v.Value, args: v.Args) -> None:
+    """A method of the library's class seeds the generator that an object makes itself."""
+    seed = args.get(role.arg, role.pos)
+    if (
+        not isinstance(receiver, v.Inst)
+        or seed is None
+        or (v.is_none(seed) is True and not v.option_of(seed))
+    ):
+        return
+    for base in map(interp.kb.canonical, receiver.cls.external_bases()):
+        for name in role.more:
+            if made := interp.kb.attribute_type(base, name):
+                seeded = v.Obj(f"{base}.{name}", made, v.Args([seed]))
+                seeded.file, seeded.owner = interp.frame.file, receiver
+                receiver.attrs[name] = seeded
+
+
+def played(value: v.Value) -> Iterator[v.Inst]:
+    """The objects of the project in what a library plays with: an environment, or all that a vector or wrapper holds."""
+    for one in v.alternatives(value):
+        if isinstance(one, v.Inst):
+            yield one
+        elif isinstance(one, v.Obj) and INSIDE in one.attrs:
+            yield from played(one.attrs[INSIDE])
 
 
 def begins_with(
