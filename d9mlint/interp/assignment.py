@@ -11,6 +11,7 @@ from d9mlint.interp.data import (
     binary,
     element,
     elements,
+    happens_once,
     has_elements,
     is_entropy,
     is_environ,
@@ -189,7 +190,7 @@ def delete(interp: Interp, target: m.Expr) -> None:
             interp.state.env.pop(str(index.value), None)
         elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
             owner.items.pop(index.value, None)
-            owner.open = True
+            owner.open = owner.open or not happens_once(interp, owner)
         elif isinstance(owner, v.Items):
             at = position(owner, index) if takes_away(interp, owner) else None
             if at is None or at >= len(owner.elts):
