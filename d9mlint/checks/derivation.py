@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.methods import is_property
 from d9mlint.interp.named_sizes import assignments_in_parts
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import children, nodes
@@ -29,7 +30,7 @@ def derives(interp: RunView, expr: Any, role: Role, depth: int = 0) -> str:
         if isinstance(node, m.Call):
             found = _called(interp, interp.value_of(node.func), role, depth)
         elif isinstance(node, m.Name):
-            found = _held(interp, interp.value_of(node), role)
+            found = _held(interp, interp.value_of(node), role) or _computed(interp, node, role, depth)
             if not found:
                 found = _assigned(interp, node.id, role, depth)
         elif isinstance(node, m.Subscript):
@@ -80,6 +81,17 @@ def _called(interp: RunView, func: v.Value, role: Role, depth: int) -> str:
         return name if interp.kb.role(name, role) is not None else ""
     if isinstance(func, v.Func) and depth < _DEPTH:
         return _Flow(interp, role, _names_of(interp, func), depth).follow(interp.body(func)).returned
+    return ""
+
+
+def _computed(interp: RunView, node: m.Name, role: Role, depth: int) -> str:
+    """The call of this role in the property of an object of the program that a name asks for."""
+    owner, _, attribute = node.id.rpartition(".")
+    held = interp.value_of(m.Name(owner, node.start, node.end)) if owner else v.UNKNOWN
+    for one in v.alternatives(held):
+        made = one.cls.find(attribute) if isinstance(one, v.Inst) else None
+        if isinstance(made, v.Func) and is_property(made):
+            return _called(interp, made, role, depth)
     return ""
 
 

@@ -67,6 +67,8 @@ TORCH_TRAIN_CUDA = "train:torch:cuda"
 """Where torch trains, unless it is known to do so on the CPU or an accelerator without CUDA."""
 TORCH_TRAIN_FRESH = "train:torch:fresh"
 """Training in a new process that shares nothing with the program, in which nothing has turned deterministic mode on."""
+TORCH_TRAIN_EARLY = "train:torch:early"
+"""Training in the program itself at a time at which nothing has turned deterministic mode on."""
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TF_TRAIN_FRESH = "train:tensorflow:fresh"
 """The same of TensorFlow, in which no call has turned op determinism on."""
@@ -768,9 +770,11 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
         if device in OTHER_ACCELERATORS:
             return
         note(interp, TORCH_TRAIN_CUDA, node, subject, selecting_option(device))
-        setting = interp.mode(DETERMINISTIC) if SPAWNED in interp.contexts else None
-        if setting is not None and setting.value is False and not setting.option:
-            note(interp, TORCH_TRAIN_FRESH, node, interp.spawned, selecting_option(device))
+        setting = interp.mode(DETERMINISTIC)
+        if setting.value is False and not setting.option:
+            fresh = SPAWNED in interp.contexts
+            flag, what = (TORCH_TRAIN_FRESH, interp.spawned) if fresh else (TORCH_TRAIN_EARLY, subject)
+            note(interp, flag, node, what, selecting_option(device))
     else:
         note(interp, TORCH_TRAIN_CPU, node, subject)
 

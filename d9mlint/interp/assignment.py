@@ -11,6 +11,7 @@ from d9mlint.interp.data import (
     binary,
     element,
     elements,
+    happens_once,
     has_elements,
     is_entropy,
     is_environ,
@@ -107,7 +108,8 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             assign(interp, one, rest_of(interp, value, index))
         return
     for index, one in enumerate(target.elts):
-        assign(interp, one, rest if index or first is None else first)
+        part = _half_of_argument(interp, value, index) if isinstance(value, v.Obj) and not starred else None
+        assign(interp, one, part or (rest if index or first is None else first))
 
 
 def _first_of(interp: Interp, value: v.Obj) -> v.Obj | None:
@@ -115,9 +117,22 @@ def _first_of(interp: Interp, value: v.Obj) -> v.Obj | None:
     made = interp.kb.result_type(f"{value.api}.element[0]")
     if not made:
         return None
-    first = v.Obj(value.api, made, value.args, value.node)
-    first.file = value.file
-    return first
+    return _made_there(value, made)
+
+
+def _half_of_argument(interp: Interp, value: v.Obj, index: int) -> v.Obj | None:
+    """One of the two parts that a call of a library gives of each argument: rows of a table are a table."""
+    if interp.kb.role(value.api, "splits-each-in-two") is None or value.args.star:
+        return None
+    given = value.args.pos[index // 2] if index // 2 < len(value.args.pos) else None
+    made = interp.kb.result_type(f"{given.type}.rows[]") if isinstance(given, v.Obj) else ""
+    return _made_there(value, made) if made else None
+
+
+def _made_there(value: v.Obj, type: str) -> v.Obj:
+    made = v.Obj(value.api, type, value.args, value.node)
+    made.file = value.file
+    return made
 
 
 def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:
@@ -175,7 +190,7 @@ def delete(interp: Interp, target: m.Expr) -> None:
             interp.state.env.pop(str(index.value), None)
         elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
             owner.items.pop(index.value, None)
-            owner.open = True
+            owner.open = owner.open or not happens_once(interp, owner)
         elif isinstance(owner, v.Items):
             at = position(owner, index) if takes_away(interp, owner) else None
             if at is None or at >= len(owner.elts):

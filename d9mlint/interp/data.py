@@ -930,8 +930,8 @@ def _held_of(loop: m.For) -> tuple[m.Name, m.Name] | None:
     return (over, counter) if isinstance(over, m.Name) and isinstance(counter, m.Name) else None
 
 
-def happens_once(interp: Interp, owner: v.Items) -> bool:
-    """Whether what runs now changes a list once, whatever the path: not in a branch, nor in a loop that is not unrolled."""
+def happens_once(interp: Interp, owner: v.Items | v.Mapping) -> bool:
+    """Whether what runs now changes a list or a dict once: it is in no branch, and in no loop that is not unrolled."""
     jumps = interp.frame.jumps
     once = len(jumps) == interp.frame.unrolled and not any(jumps) and not interp.branching
     # A loop of a caller changes it in each of its rounds.

@@ -23,7 +23,7 @@ def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, n
         if is_decorated(found, _OF_CLASS):
             return found.bind(cls)
         bound = found.bind(receiver)
-        if _is_property(found):
+        if is_property(found):
             return interp.call(bound, v.NO_ARGS, node)
         return bound
     if isinstance(found, v.AnyOf):
@@ -36,7 +36,8 @@ def is_decorated(func: v.Func, name: str) -> bool:
     return any(isinstance(d, v.Ext) and d.name == name for d in func.decorated)
 
 
-def _is_property(func: v.Func) -> bool:
+def is_property(func: v.Func) -> bool:
+    """Whether a function of a class is asked for as an attribute."""
     return any(isinstance(d, v.Ext) and d.name.rpartition(".")[2] in _PROPERTIES for d in func.decorated)
 
 

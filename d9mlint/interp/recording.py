@@ -870,6 +870,7 @@ _ROLES = {
     "calls-in-modes": "builds its graph with the function that it is given, each time it is used",
     "works-in-mode": "lets the graph be built in a mode",
     "splits-examples": "splits examples into parts by chance",
+    "splits-each-in-two": "gives two parts of each of its arguments, one after the other",
     "vectorizes": "gives a function that calls the one that it is given for each element",
     "names-last-checkpoint": "names the last file that was saved",
     "stands-for-text": "is a name for a text",

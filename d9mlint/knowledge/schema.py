@@ -262,6 +262,7 @@ Role = Literal[
     "writes-data",
     "writes-where",
     "splits-examples",
+    "splits-each-in-two",
     "stands-for-text",
     "works-in-mode",
 ]

@@ -86,6 +86,8 @@ RESTORES = {
     "random.setstate": "python",
 }
 NAMES = {"torch": "torch", "cuda": "CUDA", "numpy": "NumPy", "python": "Python"}
+_BESIDE = frozenset({"scheduler", "scaler", *NAMES})
+"""What may as well stand in another file than the optimizer."""
 RESTORE_CALLS = {
     "torch": "torch.set_rng_state",
     "cuda": "torch.cuda.set_rng_state_all",
@@ -293,6 +295,8 @@ class Checkpoints(Rule):
     """States that are saved alone, each in a file."""
     numbers = remembered(list[frozenset[str]])
     """The loops in which the number of the epoch or step is saved under a key, and nothing beside it."""
+    beside = remembered(list[tuple[set[str], frozenset[str]]])
+    """What files hold in which no model or optimizer is saved, and in which loops they are written."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
     """Where something is loaded, and in which loops."""
     restored_at = remembered(list[Where])
@@ -708,6 +712,8 @@ class Checkpoints(Rule):
         loops = frozenset(loop.key for loop in self.run.loops)
         if self.run.loops:
             self.innermost[place.site] = self.run.loops[-1].key
+        if "optimizer" not in found and not any(_kind(self.run, one) == "model" for one in _states_in(made)):
+            self.beside.append((found & _BESIDE, loops))
         if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
             known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
@@ -953,6 +959,7 @@ class Checkpoints(Rule):
             if stages and all(self._is_of_other_stage(place, one) for one, _ in self.loads):
                 self.silent("DET601", place, "no run that saves this loads anything")
                 continue
+            found = found.union(*(held for held, others in self.beside if not loops.isdisjoint(others)))
             lacks = [] if "epoch" in found or self._is_counted(loops) else ["the epoch or step"]
             wanted = [
                 *(["epoch"] if lacks else []),
@@ -1236,6 +1243,14 @@ def _kind_of(run: RunView, one: v.Value) -> str:
         if optimizes(one):
             return "optimizer"
     return "model" if has_model(run, [one]) else ""
+
+
+def _states_in(made: tuple[v.Value, ...]) -> Iterator[v.Value]:
+    """What has the states that are saved, or is saved itself."""
+    for content in made:
+        for one in content.items.values() if isinstance(content, v.Mapping) else (content,):
+            owner = one.attrs.get("@owner") if isinstance(one, v.Obj) else None
+            yield one if owner is None else owner
 
 
 def _kinds_held(content: v.Value) -> set[str]:

@@ -20,6 +20,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CUDA,
     TORCH_TRAIN_CUDA,
+    TORCH_TRAIN_EARLY,
     TORCH_TRAIN_FRESH,
     may_use_cuda,
     when_on_cuda,
@@ -171,22 +172,30 @@ class DeterministicMode(Rule):
             return
         setting = self.run.mode(DETERMINISTIC)
         fresh, process = where(self.run, TORCH_TRAIN_FRESH), ""
+        early = self._too_late(setting)
         if fresh is not None and not self.in_process and not self.off:
             # What the program itself sets does not reach the process in which it trains.
             process = fresh.subject if place.site == fresh.site or setting.value is not False else ""
             place, setting = (fresh, Setting(False, None)) if process else (place, setting)
+        elif early is not None:
+            place = early
         elif setting.value is None or setting.value:
             self.silent("DET302", place, "deterministic mode is on at the end of the program, or may be")
             return
-        elif (self.call is not None or self.off) and not setting.option:
+        elif (self.off or self.run.switches.reset is not None) and not setting.option:
             self.silent("DET302", place, "DET303 reports the call that turns deterministic mode off")
+            return
+        elif self.call is not None and not setting.option and where(self.run, TORCH_TRAIN_EARLY) is None:
+            self.silent("DET302", place, "deterministic mode is on where the program trains, or may be")
             return
         if setting.option and place.aside == setting.option:
             self.silent("DET302", place, "what lets the program train turns deterministic mode on too")
             return
         when = when_selected(place.option) or when_on_cuda(self.run)
         cudnn = self.run.state.modes.get("torch.cudnn.deterministic")
-        if setting.option:
+        if early is not None and self.call is not None:
+            message = f"`{place.entry}` trains on CUDA before `{self.call.subject}` turns deterministic mode on{when}"
+        elif setting.option:
             message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless `{setting.option}` is given"
         elif cudnn is not None and cudnn.value:
             message = f"`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels{',' if when else ''}{when}"
@@ -217,6 +226,12 @@ class DeterministicMode(Rule):
                 *((VARIABLE,) if help.startswith(CUBLAS_HELP) else ()),
             ),
         )
+
+    def _too_late(self, setting: Setting) -> Where | None:
+        """Where the program trains before it turns deterministic mode on, which it does not turn off."""
+        if self.call is None or self.off or self.in_process or setting.value is not True or setting.option:
+            return None
+        return where(self.run, TORCH_TRAIN_EARLY)
 
     def _of_hidden(self) -> str:
         """What to do where models may have ops that raise in the mode."""

@@ -40,6 +40,7 @@ from d9mlint.ir.traversal import called_name, nodes, whole_number
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RoleEntry
     from d9mlint.project.modules import ModuleFile
@@ -99,7 +100,11 @@ class UninitializedMemory(Rule):
             if self.run.entry is None and not _filled_by_nobody(self.run, memory.file, node):
                 # Whoever builds the module may fill its parameters.
                 return
-            self.parameters.append((place, message, help))
+            if self.run.entry is None or _is_being_made(self.run):
+                self.parameters.append((place, message, help))
+            elif not self.filled:
+                # What fills it later, as the best weights do that are loaded after training, comes too late.
+                self.report("DET309", place, message, help, subject=place.subject)
         else:
             self.report("DET309", place, message, help, subject=memory.api)
 
@@ -112,6 +117,8 @@ class UninitializedMemory(Rule):
     @on(ItemEvent)
     def item(self, event: ItemEvent) -> None:
         """An element is read."""
+        if _is_state(event.owner):
+            self.filled = True
         memory = _watched(self.run, event.owner)
         if memory is not None and (memory.data is None or str(memory.data).startswith((_PART, _MASK, _TRY))):
             # A view may be written through, which is not followed.
@@ -169,7 +176,9 @@ class UninitializedMemory(Rule):
     def call(self, event: CallEvent) -> None:
         """Something is called."""
         roles = self.run.kb.by_role(event.api)
-        if "fills-parameters" in roles and not self.filled:
+        given = () if "saves-checkpoint" in roles or "copies" in roles else event.args.values()
+        if "fills-parameters" in roles or any(map(_is_state, (event.owner, *given))):
+            # What a state dictionary holds are the parameters, which may be filled there.
             self.filled = True
         partly = roles.get("writes-where")
         if partly is not None and _writes_some(event.args, partly):
@@ -244,6 +253,19 @@ class UninitializedMemory(Rule):
                 "named_buffers",
             ):
                 self.filled = True
+
+
+def _is_being_made(run: RunView) -> bool:
+    """Whether an instance is made now, whose parameters may be filled when it is there."""
+    frame: Frame | None = run.frame
+    while frame is not None and (frame.func is None or frame.func.fn.name != "__init__"):
+        frame = frame.caller
+    return frame is not None
+
+
+def _is_state(value: v.Value | None) -> bool:
+    """Whether a value is the state dictionary of a module."""
+    return isinstance(value, v.Obj) and value.api.endswith(".state_dict")
 
 
 def _is_filled_later(interp: RunView) -> bool:

@@ -675,10 +675,14 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     if later is not None:
         return later
     key = args.pos[0] if args.pos else None
-    default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", v.NONE)
+    # Where `pop` is given no default, the key is there.
+    absent = v.UNKNOWN if name == "pop" else v.NONE
+    default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", absent)
     if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
         found: v.Value | None = owner.items.get(key.value)
         if found is not None:
+            if name == "pop" and happens_once(interp, owner):
+                owner.items.pop(key.value)
             return found
     named = isinstance(owner, v.Mapping) and isinstance(key, v.Lit)
     callables = (
