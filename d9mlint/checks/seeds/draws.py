@@ -849,21 +849,23 @@ class Seeds(GraphVariables, Rule):
 
     def _tf_shuffle(self, level: Rng, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
-        what = " (shuffles by default)" if entry.when else ""
+        what = " (shuffles by default)" if any(test.truthy and test.default for test in entry.when) else ""
+        takes_seed = any(test.arg == "seed" for test in entry.unless)
+        lacks = "without `seed=` and without" if takes_seed else "without"
         unreached = self.run.entry is None
         seed = self._graph_seed("0") or "tf.random.set_seed(0)"
         unless, or_else = _without_option(level, seed)
         self.report(
             "DET207",
             node,
-            f"`{name}`{what} without `seed=`: the order differs between runs of programs without a TensorFlow seed"
+            f"`{name}`{what}{' without `seed=`' * takes_seed}: the order differs between runs of programs without a "
+            "TensorFlow seed"
             if unreached
-            else f"`{name}`{what} without `seed=` and without a global TensorFlow seed{unless}: "
-            "the order differs between runs",
-            f"pass `seed=0`, or {or_else}",
+            else f"`{name}`{what} {lacks} a global TensorFlow seed{unless}: the order differs between runs",
+            f"pass `seed=0`, or {or_else}" if takes_seed else or_else,
             subject=entry.apis[0],
             severity=Severity.WARNING if unreached or level.option else None,
-            remedy=("seed", "0"),
+            remedy=("seed", "0") if takes_seed else () if level.option else ("rng", "tensorflow"),
             cause=("DET104", "tensorflow", "keras"),
         )
 
