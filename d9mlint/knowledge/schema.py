@@ -130,6 +130,7 @@ Role = Literal[
     "holds-states",
     "initializes",
     "initializes-variables",
+    "item-method",
     "iterates",
     "keeps-arguments",
     "keeps-fields",

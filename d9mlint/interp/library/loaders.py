@@ -14,7 +14,7 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
-from d9mlint.interp.data import MOVED, is_graph_dataset, is_number
+from d9mlint.interp.data import MOVED, inherits_items, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.idle import is_idle
@@ -192,6 +192,11 @@ class Loaders:
     def iterated(self, event: IterationEvent) -> None:
         """A value is iterated: a loader is consumed, and another object of a library draws what it draws at use."""
         value = event.value
+        if isinstance(value, v.Inst):
+            made_by = dataset_of(value)
+            if made_by is not None and self._makes_items(made_by) and value.cls.find("__iter__") is None:
+                self._use(made_by)
+            return
         if not isinstance(value, v.Obj):
             return
         if value.type == LOADER:
@@ -254,7 +259,7 @@ def dataset_of(value: v.Value | None) -> v.Obj | None:
     inherited = value.attrs.get(BASE) if isinstance(value, v.Inst) else None
     if not isinstance(inherited, v.Obj) or not isinstance(value, v.Inst):
         return None
-    return inherited if value.cls.find("__getitem__") is None else None
+    return inherited if inherits_items(value.cls) else None
 
 
 def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
