@@ -203,7 +203,9 @@ class Resume(Rule):
             return
         place = Where(self.run, call.node, "torch.save")
         if self.run.loops[0] is inner[0]:
-            self.passes.append((place, inner[0].key))
+            # The header of a loop over epochs may ask a loader for its length.
+            if inner[0].over is not None and _is_loader(inner[0].over):
+                self.passes.append((place, inner[0].key))
         else:
             self.inside.append(place)
 
