@@ -195,7 +195,9 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
     interp.partings.used.append(obj)
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):
-            rng.apply(interp, entries, obj.args, obj.node or node, at="use", package=obj.package)
+            rng.apply(
+                interp, entries, obj.args, obj.node or node, at="use", package=obj.package, owner=obj.owner
+            )
     if depth <= 4:
         _use_parts(interp, obj, node, depth)
     interp.partings.used.pop()

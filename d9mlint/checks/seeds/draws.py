@@ -62,7 +62,7 @@ from d9mlint.interp.memory import (
     remembered_once,
     remembered_table,
 )
-from d9mlint.interp.naming import described_only, names_only, needs_form_only, traced_only
+from d9mlint.interp.naming import names_only, needs_form_only, traced_only
 from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
@@ -620,8 +620,6 @@ class Seeds(GraphVariables, Rule):
             if is_only_optimized(self.run, node):
                 return
             self._note_unused(node)
-        if entry.described_by and described_only(self.run, node, entry.described_by):
-            return
         if entry.kind == "split":
             if entry.in_place or not self._is_dropped(node):
                 self._split(rng, level, entry, node)

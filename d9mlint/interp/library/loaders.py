@@ -8,7 +8,7 @@ these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
@@ -57,6 +57,9 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
 
 _IDLE = "@idle"
 """Attribute of a loader of whose batches nothing is used."""
+
+
+GIVES_BATCHES: Final = "gives-batches"
 
 
 class _Consumed(NamedTuple):
@@ -222,6 +225,13 @@ class Loaders:
         """``dataset.__getitem__(i)`` makes one too."""
         self._make_item(call.owner, call.args.get("", 0) or v.UNKNOWN, call.node)
 
+    @on_method("next", "__next__")
+    def next_called(self, call: CallEvent) -> None:
+        """``iterator.next()`` makes a batch, where an object of a library is such an iterator."""
+        owner = call.owner
+        if isinstance(owner, v.Obj) and self._interp.kb.role(owner.api, GIVES_BATCHES) is not None:
+            self._use(owner)
+
     def _make_item(self, owner: v.Value | None, index: v.Value, node: Any) -> None:
         made_by = dataset_of(owner)
         if made_by is None or not self._makes_items(made_by):
@@ -244,12 +254,24 @@ class Loaders:
         """Whether an object of a library is a dataset whose transforms run, or whose parts are used, for each item."""
         if value.node is None or value.type == LOADER:
             return False
-        role = self._interp.kb.role
-        return role(value.api, "calls-at-use") is not None or role(value.api, "takes-items") is not None
+        kb = self._interp.kb
+        return (
+            kb.role(value.api, "calls-at-use") is not None
+            or kb.role(value.api, "takes-items") is not None
+            or kb.role(value.api, GIVES_BATCHES) is not None
+        )
 
     def _use(self, dataset: v.Obj) -> None:
         with self._interp.within(CPU_CONTEXT), self._interp.in_file(dataset.file):
             use(self._interp, dataset, dataset.node)
+
+
+def given_batches(interp: Interp, value: v.Value) -> list[v.Obj]:
+    """The iterators of a library that give batches where a value is iterated: it is one, or gives what several do."""
+    parts = value.args.pos if isinstance(value, v.Obj) and value.api == "builtins.zip" else [value]
+    return [
+        one for one in parts if isinstance(one, v.Obj) and interp.kb.role(one.api, GIVES_BATCHES) is not None
+    ]
 
 
 def dataset_of(value: v.Value | None) -> v.Obj | None:
