@@ -72,7 +72,7 @@ def test_what_one_seed_leaves_unseeded() -> None:
         name: kb.rng(name)[0].seeds for name in ("random.seed", "numpy.random.seed", "torch.manual_seed")
     }
     assert seeded == {
-        "random.seed": ["python", "keras"],
+        "random.seed": ["python"],
         "numpy.random.seed": ["numpy"],
         "torch.manual_seed": ["torch", "torch_cuda"],
     }

@@ -1392,3 +1392,20 @@ def test_a_generator_is_passed_from_the_release_on_in_which_it_is_taken(
     assert ("generator=" in found.help) is given
     assert ("torch.manual_seed(0)" in found.help) is not given
     assert (found.fix is not None) is given
+
+
+def test_a_pipeline_is_not_said_to_take_a_generator(tmp_path: Path) -> None:
+    text = "from transformers import pipeline\nwrite = pipeline('summarization')\nprint(write('x', do_sample=True))\n"
+    (found,) = findings(tmp_path, text, "DET701")
+    assert found.help == "call `torch.manual_seed(seed)` first"
+
+
+def test_what_shuffles_without_a_seed_of_its_own_is_not_given_one(tmp_path: Path) -> None:
+    text = (
+        "import random\nfrom datasets import load_dataset\nrandom.seed(0)\ndata = load_dataset('x')['train']\n"
+        "for batch in data.to_tf_dataset(shuffle=True):\n    print(batch)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET207")
+    assert found.message.startswith("`to_tf_dataset` without a global TensorFlow seed")
+    assert found.help == "call `tf.random.set_seed(0)` first"
+    assert found.fix is not None and "set_random_seed(0)" in str(found.fix.edits)

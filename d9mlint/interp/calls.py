@@ -97,7 +97,7 @@ from d9mlint.interp.library.builtins import (
 )
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
-from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.library.loaders import LOADER, given_batches
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
@@ -1418,6 +1418,9 @@ def _callbacks(
                 for inst in insts:
                     if made is None or not waits_for(interp, inst, made.entry, method):
                         run_methods(interp, inst, node, caller, method)
+            elif isinstance(one, v.Obj) and interp.kb.call_is("runs-methods", api):
+                for batches in given_batches(interp, one):
+                    interp.listeners.tell(IterationEvent(batches))
             elif (
                 isinstance(one, v.Inst)
                 and interp.kb.call_is("calls-objects", api)

@@ -656,6 +656,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         return v.UNKNOWN if is_environ(interp, value) else value
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
+        if found is not None and inherits_items(value.cls) and not is_number(index):
+            # It gives a part of the dataset.
+            found = None if is_graph_dataset(value.cls.external_bases()) else found
         if found is not None:
             bound = bind_method(interp, found, value, value.cls, node)
             form_only = isinstance(found, v.Func) and is_asked_for_form(interp, node, value, found)
@@ -771,6 +774,13 @@ _GRAPH_DATASETS = ("torch_geometric.data.", "torch_geometric.datasets.", "ogb.")
 
 def _is_part(names: list[str], index: v.Value) -> bool:
     return not (isinstance(index, v.Lit) and isinstance(index.value, int)) and is_graph_dataset(names)
+
+
+def inherits_items(cls: v.Cls) -> bool:
+    """Whether the ``__getitem__`` of a class is that of a library, which may call a method of the class for the number of
+    an item."""
+    found = cls.find("__getitem__")
+    return found is None or (isinstance(found, v.Func) and found.fn.name != "__getitem__")
 
 
 def is_graph_dataset(names: list[str]) -> bool:

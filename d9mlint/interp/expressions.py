@@ -44,6 +44,7 @@ from d9mlint.interp.library import own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
@@ -122,6 +123,9 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         places = tensors.second(interp, value) if name == "indices" else None
         if places is not None:
             return places
+        if name == "module" and is_module(interp, value):
+            # What is put around a model stands for it.
+            return value
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):

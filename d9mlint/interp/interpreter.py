@@ -1607,6 +1607,7 @@ class Interp:
             if isinstance(member, v.Func) and member.cls is None:
                 member.cls = cls
                 self.methods.add(cls, member)
+        self._take_item_method(cls)
         self._init_subclass(cls, keywords, stmt)
         self._made_by_metaclass(cls, keywords.get("metaclass"), stmt)
         decorators = [(self.eval(node), node) for node in fact.decorators]
@@ -1616,6 +1617,17 @@ class Interp:
             value = calls.decorate_class(self, decorator, value, node)
         cls.made = True
         self.bind(fact.name, self._declared(fact.name) or value)
+
+    def _take_item_method(self, cls: v.Cls) -> None:
+        """The ``__getitem__`` of a library's class may call another method, which the class defines."""
+        if "__getitem__" in cls.env.vars:
+            return
+        for base in cls.external_bases():
+            role = self.kb.role(self.kb.canonical(base), "item-method")
+            method = cls.env.vars.get(role.arg) if role is not None else None
+            if isinstance(method, v.Func):
+                cls.env.vars["__getitem__"] = method
+                return
 
     def _init_subclass(self, cls: v.Cls, keywords: dict[str | None, v.Value], stmt: m.ClassDef) -> None:
         """A base class hears of its subclasses: ``__init_subclass__`` often registers them."""

@@ -83,29 +83,6 @@ def for_others(run: RunView, node: Any) -> Callable[[], bool]:
     return answer
 
 
-def described_only(run: RunView, node: Any, attributes: list[str]) -> bool:
-    """Whether all that the running function does with what an expression gives is to read some of its attributes."""
-    function, stmt = running(run), run.statement
-    if function is None or not isinstance(stmt, m.Assign) or stmt.value is not node:
-        return False
-    names = {target.id for target in stmt.targets if isinstance(target, m.Name) and "." not in target.id}
-    if len(names) < len(stmt.targets):
-        return False
-    above = parents(function)
-    for one in nodes(function.body):
-        if not isinstance(one, m.Name) or one.id.partition(".")[0] not in names:
-            continue
-        parent = above.get(id(one))
-        if isinstance(parent, m.Assign) and any(target is one for target in parent.targets):
-            if parent is not stmt:
-                return False
-            continue
-        read = one.id.split(".")[1:2] or ([parent.name] if isinstance(parent, m.Attr) else [])
-        if not read or read[0] not in attributes:
-            return False
-    return not liveness.may_be_shared(run.whole(run.frame.file), function, names)
-
-
 def traced_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives is an example that a model is traced with, and beside that
     only given to models whose results nothing reads."""

@@ -730,6 +730,8 @@ _ROLES = {
     "places-on-devices": "says for each operation one of the devices that it is given",
     "stays-on-cpu": "keeps its library on the CPU",
     "sets-up": "calls another method before any other",
+    "item-method": "is a base class that makes an item with a method of the class derived from it",
+    "gives-batches": "makes an iterator of batches",
     "keeps-arguments": "keeps its arguments in attributes",
     "keeps-fields": "makes an object whose attributes are its keyword arguments",
     "keeps-keywords": "keeps its keyword arguments in attributes",

@@ -393,11 +393,14 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if isinstance(value, v.Obj) and value.order is not None:
         # A seed that differs is reported as one.
         interp.orders.excused.update(value.order.keys)
+    saved = next((x.data for x in args.values() if isinstance(x, v.Obj) and isinstance(x.data, Saved)), None)
+    if saved is not None and saved.level.level != SEEDED:
+        # A state that entropy made is no seed.
+        interp.state.rng.update(dict.fromkeys(rngs, saved.level))
+        return
     interp.listeners.tell(SeedEvent(entry, args, node, rngs))
     site = interp.here(node)
-    saved = next((x.data for x in args.values() if isinstance(x, v.Obj) and isinstance(x.data, Saved)), None)
     if saved is not None:
-        # What was saved is there again: seeded, if it was.
         interp.state.rng.update(dict.fromkeys(rngs, saved.level))
         return
     for rng in rngs:

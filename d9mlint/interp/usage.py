@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, CONTAINERS, parts
-from d9mlint.interp.data import LOADER
+from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.given_instead import others
 from d9mlint.interp.library_modules import is_module
@@ -77,7 +77,7 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
         own = False
         for name in INHERITED_USES:
             found = value.cls.find(name)
-            own = own or found is not None
+            own = own or (found is not None and not (name == "__getitem__" and inherits_items(value.cls)))
             if found is not None:
                 bound = bind_method(interp, found, value, value.cls, node)
                 given.append(interp.call(bound, v.Args([] if name == "__iter__" else [v.UNKNOWN]), node))
@@ -195,7 +195,9 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
     interp.partings.used.append(obj)
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):
-            rng.apply(interp, entries, obj.args, obj.node or node, at="use", package=obj.package)
+            rng.apply(
+                interp, entries, obj.args, obj.node or node, at="use", package=obj.package, owner=obj.owner
+            )
     if depth <= 4:
         _use_parts(interp, obj, node, depth)
     interp.partings.used.pop()

@@ -117,6 +117,7 @@ Role = Literal[
     "freezes-weights",
     "given-by-launcher",
     "goes-first",
+    "gives-batches",
     "gives-duplicates",
     "gives-generator",
     "gives-seed",
@@ -134,6 +135,7 @@ Role = Literal[
     "holds-states",
     "initializes",
     "initializes-variables",
+    "item-method",
     "iterates",
     "keeps-arguments",
     "keeps-fields",
@@ -574,9 +576,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     conditions under which it draws at all. ``quiet_parts``: what an object made of nothing but these parts (its
     first argument) draws decides nothing. ``seed_attribute``: the seed is this attribute of that argument, as of a
     configuration; ``random_seeds``: values of it that mean a random one. ``seeded_by``: methods by which an object
-    is seeded after it was made; ``used_by``: methods that draw what a call of it draws; ``described_by``: attributes of
-    what a call gives whose reading draws nothing, as the call itself does not. ``why`` is what a message says of the
-    cause, where the kind does not say it.
+    is seeded after it was made; ``used_by``: methods that draw what a call of it draws. ``why`` is what a message says
+    of the cause, where the kind does not say it.
     ``kind`` is a finer class for the checks: ``seeder``, ``anti-seed``,
     ``draw``, ``init``, ``dropout``, ``shuffle``, ``split``, ``sampler``, ``transform``, ``generator``,
     ``entropy``, ``environment``, ``stateless``, ``unseeded-op``, ``sampling`` (generation by a model).
@@ -613,7 +614,6 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     random_seeds: list[Any] = []
     seeded_by: list[str] = []
     used_by: list[str] = []
-    described_by: list[str] = []
     draws: list[str] = []
     at: Literal["call", "construct", "use"] = "call"
     at_first_use: bool = False

@@ -291,6 +291,13 @@ PROGRAMS_OF_OLD_RELEASES = {
         ],
     ),
     "gensim": ("import gensim", ["print(gensim.models.Word2Vec([['a']], seed=1, workers=1).wv)"]),
+    "transformers": (
+        "import transformers",
+        [
+            "model = transformers.Wav2Vec2ForCTC.from_pretrained('facebook/wav2vec2-base')",
+            "transformers.Trainer(model, transformers.TrainingArguments('out')).train()",
+        ],
+    ),
     "albumentations": (
         "import albumentations",
         ["print(albumentations.Compose([albumentations.HorizontalFlip()])(image=albumentations)['image'])"],

@@ -64,6 +64,8 @@ class Resume(Rule):
     """Loops in which an optimizer takes steps."""
     streams = remembered(list[tuple[Where, frozenset[str]]])
     """Checkpoints that are saved in such loops."""
+    passes = remembered(list[tuple[Where, str]])
+    """Checkpoints that are saved within the only pass over the data, and the loop that makes it."""
     passed = remembered_table(str, Where)
     """Where a separate pass leaves out batches of a loader."""
     kept = remembered(bool)
@@ -192,19 +194,20 @@ class Resume(Rule):
         inner = [
             one for one in self.run.loops if one.key in self.batches and not is_last(self.run, one, call.node)
         ]
-        if (
-            self.run.entry is None
-            or not inner
-            or self.run.loops[0] is inner[0]
-            or not held
-            or len(held) < len(made)
-        ):
+        if self.run.entry is None or not inner or not held or len(held) < len(made):
             return
         if any(one.open or "optimizer" not in contents(one, []) for one in held):
             return
         keys = {key for one in held for key in dict.keys(one.items)}
-        if not any(isinstance(key, str) and _POSITION.search(key) for key in keys):
-            self.inside.append(Where(self.run, call.node, "torch.save"))
+        if any(isinstance(key, str) and _POSITION.search(key) for key in keys):
+            return
+        place = Where(self.run, call.node, "torch.save")
+        if self.run.loops[0] is inner[0]:
+            # The header of a loop over epochs may ask a loader for its length.
+            if inner[0].over is not None and _is_loader(inner[0].over):
+                self.passes.append((place, inner[0].key))
+        else:
+            self.inside.append(place)
 
     def _is_not_loaded(self, call: CallEvent) -> bool:
         """Whether the file that is saved is none of those that the program has loaded: it resumes from another one."""
@@ -294,6 +297,9 @@ class Resume(Rule):
                 "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
                 "to it when resuming, or save at the end of epochs",
             )
+        for place, only in self.passes:
+            if only in self.stepped_in:
+                self._begins_anew(place)
         if any(loops[0] not in self.stepped_in for loops in self.streamed):
             # What it takes without training, it leaves out.
             return
@@ -303,13 +309,16 @@ class Resume(Rule):
         }
         for place, around in self.streams:
             if not training.isdisjoint(around):
-                self._wrong(
-                    place,
-                    "checkpoint is saved within a pass over the data without the position in it: a resumed run begins a "
-                    "new pass",
-                    "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
-                    "to it when resuming",
-                )
+                self._begins_anew(place)
+
+    def _begins_anew(self, place: Where) -> None:
+        """What is saved within a pass over the data does not say how far it is."""
+        self._wrong(
+            place,
+            "checkpoint is saved within a pass over the data without the position in it: a resumed run begins a new pass",
+            "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip to it "
+            "when resuming",
+        )
 
     def _wrong(self, place: Where, message: str, help: str) -> None:
         """What is saved leads a resumed run to other batches."""

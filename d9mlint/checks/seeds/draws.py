@@ -63,7 +63,7 @@ from d9mlint.interp.memory import (
     remembered_once,
     remembered_table,
 )
-from d9mlint.interp.naming import described_only, names_only, needs_form_only, traced_only
+from d9mlint.interp.naming import names_only, needs_form_only, traced_only
 from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
@@ -622,8 +622,6 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             if is_only_optimized(self.run, node):
                 return
             self._note_unused(node)
-        if entry.described_by and described_only(self.run, node, entry.described_by):
-            return
         if entry.kind == "split":
             if entry.in_place or not self._is_dropped(node):
                 self._split(rng, level, entry, node)
@@ -852,21 +850,23 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _tf_shuffle(self, level: Rng, entry: RngEntry, node: Any) -> None:
         name = entry.apis[0].rpartition(".")[2]
-        what = " (shuffles by default)" if entry.when else ""
+        what = " (shuffles by default)" if any(test.truthy and test.default for test in entry.when) else ""
+        takes_seed = any(test.arg == "seed" for test in entry.unless)
+        lacks = "without `seed=` and without" if takes_seed else "without"
         unreached = self.run.entry is None
         seed = self._graph_seed("0") or "tf.random.set_seed(0)"
         unless, or_else = _without_option(level, seed)
         self.report(
             "DET207",
             node,
-            f"`{name}`{what} without `seed=`: the order differs between runs of programs without a TensorFlow seed"
+            f"`{name}`{what}{' without `seed=`' * takes_seed}: the order differs between runs of programs without a "
+            "TensorFlow seed"
             if unreached
-            else f"`{name}`{what} without `seed=` and without a global TensorFlow seed{unless}: "
-            "the order differs between runs",
-            f"pass `seed=0`, or {or_else}",
+            else f"`{name}`{what} {lacks} a global TensorFlow seed{unless}: the order differs between runs",
+            f"pass `seed=0`, or {or_else}" if takes_seed else or_else,
             subject=entry.apis[0],
             severity=Severity.WARNING if unreached or level.option else None,
-            remedy=("seed", "0"),
+            remedy=("seed", "0") if takes_seed else () if level.option else ("rng", "tensorflow"),
             cause=("DET104", "tensorflow", "keras"),
         )
 

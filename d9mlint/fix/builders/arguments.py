@@ -284,7 +284,6 @@ BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     "DET110": wished,
     "DET202": torch_generator,
     "DET206": ordered_stage,
-    "DET207": wished,
     "DET208": one_worker,
     "DET212": reseeded_worker,
     "DET303": literal,

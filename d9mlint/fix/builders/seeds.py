@@ -38,7 +38,7 @@ def _rng(finding: Finding) -> str:
     return finding.remedy[1] if finding.code in _NAMING and finding.remedy[:1] == ("rng",) else ""
 
 
-_NAMING = frozenset({"DET107", "DET109", "DET701"})
+_NAMING = frozenset({"DET107", "DET109", "DET207", "DET701"})
 """Rules whose remedy may be a seed of the generator that it names."""
 
 
@@ -416,7 +416,8 @@ def sampling_params(context: Context, finding: Finding) -> Fix | None:
 
 
 def seeded_split(context: Context, finding: Finding) -> Fix | None:
-    """DET109: a seed or generator for what splits or samples, or a seed at the start where it does so again and again."""
+    """DET109, DET207: a seed or generator for what splits, samples or shuffles, or a seed at the start where it does so
+    again and again, or takes none."""
     if _rng(finding):
         return seed_block(context, finding)
     return torch_generator(context, finding) if finding.subject == GENERATOR else wished(context, finding)
@@ -431,5 +432,6 @@ BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     "DET109": seeded_split,
     "DET111": seeded_environment,
     "DET112": remove_call,
+    "DET207": seeded_split,
     "DET701": sampling_params,
 }

@@ -8,13 +8,13 @@ these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
-from d9mlint.interp.data import MOVED, is_graph_dataset, is_number
+from d9mlint.interp.data import MOVED, inherits_items, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.idle import is_idle
@@ -57,6 +57,9 @@ def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
 
 _IDLE = "@idle"
 """Attribute of a loader of whose batches nothing is used."""
+
+
+GIVES_BATCHES: Final = "gives-batches"
 
 
 class _Consumed(NamedTuple):
@@ -192,6 +195,11 @@ class Loaders:
     def iterated(self, event: IterationEvent) -> None:
         """A value is iterated: a loader is consumed, and another object of a library draws what it draws at use."""
         value = event.value
+        if isinstance(value, v.Inst):
+            made_by = dataset_of(value)
+            if made_by is not None and self._makes_items(made_by) and value.cls.find("__iter__") is None:
+                self._use(made_by)
+            return
         if not isinstance(value, v.Obj):
             return
         if value.type == LOADER:
@@ -217,6 +225,13 @@ class Loaders:
         """``dataset.__getitem__(i)`` makes one too."""
         self._make_item(call.owner, call.args.get("", 0) or v.UNKNOWN, call.node)
 
+    @on_method("next", "__next__")
+    def next_called(self, call: CallEvent) -> None:
+        """``iterator.next()`` makes a batch, where an object of a library is such an iterator."""
+        owner = call.owner
+        if isinstance(owner, v.Obj) and self._interp.kb.role(owner.api, GIVES_BATCHES) is not None:
+            self._use(owner)
+
     def _make_item(self, owner: v.Value | None, index: v.Value, node: Any) -> None:
         made_by = dataset_of(owner)
         if made_by is None or not self._makes_items(made_by):
@@ -239,12 +254,24 @@ class Loaders:
         """Whether an object of a library is a dataset whose transforms run, or whose parts are used, for each item."""
         if value.node is None or value.type == LOADER:
             return False
-        role = self._interp.kb.role
-        return role(value.api, "calls-at-use") is not None or role(value.api, "takes-items") is not None
+        kb = self._interp.kb
+        return (
+            kb.role(value.api, "calls-at-use") is not None
+            or kb.role(value.api, "takes-items") is not None
+            or kb.role(value.api, GIVES_BATCHES) is not None
+        )
 
     def _use(self, dataset: v.Obj) -> None:
         with self._interp.within(CPU_CONTEXT), self._interp.in_file(dataset.file):
             use(self._interp, dataset, dataset.node)
+
+
+def given_batches(interp: Interp, value: v.Value) -> list[v.Obj]:
+    """The iterators of a library that give batches where a value is iterated: it is one, or gives what several do."""
+    parts = value.args.pos if isinstance(value, v.Obj) and value.api == "builtins.zip" else [value]
+    return [
+        one for one in parts if isinstance(one, v.Obj) and interp.kb.role(one.api, GIVES_BATCHES) is not None
+    ]
 
 
 def dataset_of(value: v.Value | None) -> v.Obj | None:
@@ -254,7 +281,7 @@ def dataset_of(value: v.Value | None) -> v.Obj | None:
     inherited = value.attrs.get(BASE) if isinstance(value, v.Inst) else None
     if not isinstance(inherited, v.Obj) or not isinstance(value, v.Inst):
         return None
-    return inherited if value.cls.find("__getitem__") is None else None
+    return inherited if inherits_items(value.cls) else None
 
 
 def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
