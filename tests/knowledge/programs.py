@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from typing import Any
 
@@ -135,8 +136,11 @@ def use(api: str, given: Arguments, *, positional: int = 0) -> tuple[list[str], 
         line, called = imported(owner)
         if method.startswith("from_"):
             return [line], [f"result = {call(f'{called}.{method}', given)}", "print(result)"]
+        given = dict(given)
+        settings = ast.literal_eval(given.pop("self", "{}"))
+        passed = {name.partition("@")[0]: repr(value) for name, value in settings.items()}
         # A new algorithm draws already where it is made.
-        made = f"it = {called}.load('it.zip')" if owner.startswith(LOADED) else f"it = {called}()"
+        made = f"it = {called}.load('it.zip')" if owner.startswith(LOADED) else f"it = {call(called, passed)}"
         done = call("it" if method == "__call__" else f"it.{method}", given, ", ".join(["None"] * positional))
         return [line], [made, f"result = {done}", "print(result)"]
     line, called = imported(name)

@@ -198,6 +198,8 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
             [*imports, "import torch"],
             [lines[0], "result.train()", "print(result(1))", *TRAINING],
         )
+    elif entry.at == "use" and entry.method and entry.kind in ("shuffle", "transform"):
+        lines = [*lines[:-1], "print(next(result))"]
     elif entry.at == "use":
         lines = [lines[0], "print(result(1))"] if len(lines) == 2 else lines
     rules = {"split": {"DET109"}, "sampling": {"DET701"}, "tf-shuffle": {"DET207"}}
