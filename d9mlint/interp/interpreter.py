@@ -27,6 +27,7 @@ from d9mlint.interp import (
     expressions,
     given_instead,
     given_options,
+    named_weights,
     order_cuts,
     order_last,
     rank_tests,
@@ -1220,6 +1221,8 @@ class Interp:
             return
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
+        if elements is None:
+            elements = named_weights.rounds(self, stmt, iterated)
         if isinstance(stmt.target, m.Seq) and rounds_take_other_number(self, stmt, iterated, elements):
             _fail(self)
             return
