@@ -172,6 +172,8 @@ jax = "0.4.1"
     [
         ("config/environment.yml", "dependencies:\n  - pytorch=1.9.0=py3.8_cpu\n"),
         ("env.yml", "name: x\ndependencies:\n- pytorch==1.9.0\n"),
+        ("requirements.yml", "name: x\ndependencies:\n  - pytorch::pytorch=1.9.0\n"),
+        ("deep.yaml", "channels:\n- pytorch\ndependencies:\n- pip:\n  - torch==1.9.0\n"),
         ("envs/gpu.yaml", "name: x\nchannels: [pytorch]\ndependencies:\n- pip:\n  - torch==1.9.0\n"),
         ("conda_env.yml", "channels: [pytorch]\ndependencies:\n- pytorch==1.9.0\n"),
         ("docker/requirements.txt", "torch==1.9.0\n"),
@@ -201,11 +203,13 @@ def test_pins_in_usual_places(tmp_path: Path, name: str, text: str) -> None:
         ("training/environment.yml", "dependencies:\n- pytorch=1.9.0\n"),
         ("config/model.yml", "name: x\ndependencies: [torch==1.9.0]\n"),
         ("config/model.yaml", "dependencies:\n- torch==1.9.0\n"),
+        ("model.yaml", "dependencies:\n- torch==1.9.0\n"),
+        ("labels.yaml", "name: x\ndependencies:\n- torch==1.9.0\n" + "# a label\n" * 100_001),
         ("env/lib/requirements.txt", "torch==1.9.0\n"),
     ],
 )
 def test_other_files_pin_nothing(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
     found = find_targets(tmp_path)
     assert found.version("torch").source == "newest known"

@@ -256,20 +256,24 @@ class _Reader:
     def file(self, path: Path, read: Callable[[_Reader, str, Path, str], None]) -> None:
         """Read one file with a reader, whatever it holds."""
         name = self.name(path)
+        why = ""
         try:
             resolved = path.resolve()
             if resolved in self._seen or not path.is_file():
                 return
             self._seen.add(resolved)
             if not is_inside(str(resolved), self.boundary):
-                self.problem(name, 0, "is a link that leads out of the project: it is not read")
-                return
-            text = _decode(read_limited(str(path), LARGEST if read in (_lock, _pipfile_lock) else _WHOLE))
+                why = "is a link that leads out of the project: it is not read"
+            else:
+                text = _decode(read_limited(str(path), LARGEST if read in (_lock, _pipfile_lock) else _WHOLE))
         except TooLarge:
-            self.problem(name, 0, "too large to be read for pinned versions")
-            return
+            why = "too large to be read for pinned versions"
         except (OSError, ValueError, RuntimeError) as error:
-            self.problem(name, 0, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+            why = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        if why:
+            if read is not _perhaps_environment:
+                # Any YAML file is looked at, such as one of data: nothing says that it pins versions.
+                self.problem(name, 0, why)
             return
         self.files.append(name)
         outer, self.cpu_index = self.cpu_index, _CPU_INDEX.search(text) is not None
@@ -595,7 +599,7 @@ def _environment(reader: _Reader, name: str, path: Path, text: str) -> None:
 
 
 def _perhaps_environment(reader: _Reader, name: str, path: Path, text: str) -> None:
-    """A file whose name may be that of an environment, read where its keys are those of one."""
+    """A file that may be an environment under any name, read where its keys are those of one."""
     if _CONDA.search(text) and _CONDA_TOO.search(text):
         _environment(reader, name, path, text)
 
@@ -1052,8 +1056,7 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("environment.yml", _environment),
     ("environment.yaml", _environment),
     ("environment*.y*ml", _environment),
-    ("*env*.y*ml", _perhaps_environment),
-    ("*conda*.y*ml", _perhaps_environment),
+    ("*.y*ml", _perhaps_environment),
     ("*conda*.txt", _explicit),
     ("*env*.txt", _explicit),
     ("*spec*.txt", _explicit),
@@ -1064,11 +1067,8 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("[Rr][Ee][Aa][Dd][Mm][Ee]", _readme),
     ("[Rr][Ee][Aa][Dd][Mm][Ee].*", _readme),
 )
-_BELOW: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
-    ("*.y*ml", _perhaps_environment),
-    ("*.Dockerfile", _dockerfile),
-)
-"""What else is read in a directory below the root: ``envs/gpu.yml``."""
+_BELOW: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (("*.Dockerfile", _dockerfile),)
+"""What else is read in a directory below the root: ``docker/gpu.Dockerfile``."""
 _USUAL = frozenset(pattern for pattern, _ in _READERS if "*" not in pattern)
 _LOCKS = tuple(pattern for pattern, read in _READERS if read in (_lock, _pipfile_lock))
 

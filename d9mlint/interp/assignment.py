@@ -241,7 +241,7 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
     elif isinstance(owner, v.Obj):
         interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
         if name == "requires_grad":
-            _requires_grad(interp, owner, value)
+            tensors.require(interp, owner, value)
         _store(interp, owner.attrs, name, value)
     elif isinstance(owner, v.Member) and isinstance(owner.owner, v.Obj):
         interp.listeners.tell_object_attribute(ObjectAttributeEvent(owner, name, value, node))
@@ -278,14 +278,6 @@ def _section_of(member: v.Member) -> v.Mapping | None:
 def _counts(cls: v.Cls, name: str, value: object) -> bool:
     """Whether a number is the start of an attribute that the class, or one that it is made from, counts up."""
     return type(value) is int and any(name in counted_attributes(one.file.facts) for one in cls.mro())
-
-
-def _requires_grad(interp: Interp, owner: v.Obj, wanted: v.Value) -> None:
-    """``tensor.requires_grad = wanted``; for a parameter of a module, it is the module's."""
-    module = owner.attrs.get(tensors.MODULE_OF)
-    if module is not None:
-        tensors.freeze(interp, module, wanted)
-    tensors.require(owner, wanted)
 
 
 def _store(interp: Interp, into: Cells, name: str, value: v.Value, birth: int = 0) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from d9mlint.interp import known_texts
 from d9mlint.interp import values as v
 from d9mlint.interp.drawn_fractions import only_outcome
 from d9mlint.interp.emptiness import RANGES, is_empty
@@ -270,6 +271,8 @@ def _pair(op: str, left: v.Value, right: v.Value) -> Outcome:
     if op in ("in", "not in"):
         found = _contains(left, right)
         return Outcome(None if found is None else found == (op == "in"), option)
+    if op in ("==", "!=") and isinstance(right, v.Lit) and not v.may_be(left, right.value):
+        return Outcome(op == "!=", option)
     if isinstance(left, v.Lit) and isinstance(right, v.Lit):
         return Outcome(_literals(op, left.value, right.value), option)
     return Outcome(None)
@@ -289,8 +292,14 @@ def _identical(left: v.Value, right: v.Value) -> bool | None:
 
 
 def _contains(left: v.Value, right: v.Value) -> bool | None:
+    if isinstance(left, v.Obj) and left.api == v.TEXT:
+        held = list(known_texts.each(right)) if isinstance(right, (v.Items, v.Lit)) else [None]
+        known = isinstance(right, v.Items) and not right.open
+        return False if known and not any(one is None or v.may_be(left, one) for one in held) else None
     if not isinstance(left, v.Lit):
         return None
+    if isinstance(right, v.Obj) and right.api == v.TEXT and isinstance(left.value, str):
+        return known_texts.has_in(right, left.value)
     if isinstance(right, v.Items) and not right.open and all(isinstance(e, v.Lit) for e in right.elts):
         return any(isinstance(e, v.Lit) and e.value == left.value for e in right.elts)
     if isinstance(right, v.Mapping) and left.value in right.items:

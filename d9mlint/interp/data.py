@@ -603,7 +603,7 @@ def put_on_device(value: v.Value, device: str) -> None:
 def _parameter(parameters: v.Obj) -> v.Value:
     """One of ``module.parameters()``, or of ``module.named_parameters()`` with its name."""
     module = parameters.attrs[tensors.MODULE_OF]
-    one = tensors.make("torch.nn.Parameter", shapes.Form(grad=True))
+    one = tensors.make(tensors.PARAMETER, shapes.Form(grad=True))
     one.attrs[tensors.MODULE_OF] = module
     return v.Items("t", [v.UNKNOWN, one]) if parameters.api.endswith("named_parameters") else one
 

@@ -28,6 +28,7 @@ from d9mlint.interp import (
     given_instead,
     given_options,
     idle,
+    named_weights,
     order_cuts,
     order_last,
     rank_tests,
@@ -1237,6 +1238,8 @@ class Interp:
             return
         iterated = self.eval(stmt.iter)
         elements = data.elements(self, iterated, stmt.iter)
+        if elements is None:
+            elements = named_weights.rounds(self, stmt, iterated)
         if isinstance(stmt.target, m.Seq) and rounds_take_other_number(self, stmt, iterated, elements):
             _fail(self)
             return

@@ -40,6 +40,11 @@ FROZEN_AT = "@frozen at"
 """When that was said."""
 FROZEN_PART = "@frozen part"
 """Whether parameters of a part of a library's module were made not to require grad."""
+_FROZEN_PARTS = "@frozen parts"
+"""The attributes of a library's module whose parts were frozen as a whole."""
+_LAST_TRAINED = "@last trained"
+"""Whether the last part of a frozen module of a library still requires grad."""
+PARAMETER = "torch.nn.Parameter"
 _LIBRARIES = ("torch.", "torchvision.", "segmentation_models_pytorch.", "safetensors.torch.", "torchaudio.")
 
 
@@ -206,7 +211,7 @@ def _moved(interp: Interp, args: v.Args, old: str) -> str:
 LOADING = frozenset({"torch.load", "safetensors.torch.load_file", "torch.hub.load_state_dict_from_url", "torchaudio.load",
                      "torch.utils.model_zoo.load_url"})  # fmt: skip
 """What gives tensors in containers."""
-_TENSOR_CLASSES = frozenset({"torch.nn.Parameter", "torch.nn.UninitializedParameter"})
+_TENSOR_CLASSES = frozenset({PARAMETER, "torch.nn.UninitializedParameter"})
 
 
 def is_tensor(interp: Interp, api: str, known: bool) -> bool:
@@ -584,6 +589,8 @@ def _frozen(interp: Interp, module: v.Obj | None) -> bool | None:
     """Whether the parameters of a module do not require grad."""
     if FROZEN in interp.contexts:
         return True
+    if module is not None and _LAST_TRAINED in module.attrs and v.truth(module.attrs[_LAST_TRAINED]):
+        return False
     held = module.attrs.get(FROZEN_MODULE) if module is not None else None
     if held is None or module is None:
         return False
@@ -598,18 +605,45 @@ def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
         if isinstance(one, (v.Inst, v.Obj)):
             _freeze(one, frozen, v.Lit(HEAP.clock), 0)
         elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj):
-            if known is not True:
-                one.owner.attrs[FROZEN_PART] = v.TRUE
-            elif one.name in _last_parts(interp, one.owner):
-                continue
-            if known is not False and FROZEN_MODULE in one.owner.attrs:
-                one.owner.attrs[FROZEN_MODULE] = v.UNKNOWN
+            _freeze_part(interp, one.owner, one.name, known, frozen)
+
+
+def _freeze_part(interp: Interp, module: v.Obj, name: str, known: bool | None, frozen: v.Value) -> None:
+    """The same for what is under an attribute of a module of a library. Where all parts but the last are frozen, no gradient
+    goes through it to any of them."""
+    part = module.attrs.get(name)
+    if isinstance(part, (v.Inst, v.Obj)):
+        _freeze(part, frozen, v.Lit(HEAP.clock), 0)
+    if known is not True:
+        module.attrs[FROZEN_PART] = v.TRUE
+    last = _last_parts(interp, module)
+    if name in last:
+        if v.truth(frozen) is not True and FROZEN_MODULE in module.attrs:
+            module.attrs[_LAST_TRAINED] = v.TRUE
+        return
+    if known is not False and FROZEN_MODULE in module.attrs:
+        module.attrs[FROZEN_MODULE] = v.UNKNOWN
+    role = interp.kb.role(module.api, "known-parts")
+    if role is None:
+        return
+    before = module.attrs.get(_FROZEN_PARTS)
+    held = (
+        {one.value for one in before.elts if isinstance(one, v.Lit)} if isinstance(before, v.Items) else set()
+    )
+    held = held | {name} if v.truth(frozen) is True else held - {name}
+    module.attrs[_FROZEN_PARTS] = v.Items("s", [v.Lit(one) for one in sorted(held)])
+    if held.issuperset(set(role.more).difference(last)):
+        module.attrs[FROZEN_MODULE] = v.TRUE
+        module.attrs[FROZEN_AT] = v.Lit(HEAP.clock)
+        module.attrs[_LAST_TRAINED] = v.TRUE
 
 
 def _freeze(module: v.Inst | v.Obj, frozen: v.Value, at: v.Lit, depth: int) -> None:
     """The same for its parts, which may be called by themselves: those that are made or put in later are not meant."""
     module.attrs[FROZEN_MODULE] = frozen
     module.attrs[FROZEN_AT] = at
+    if _LAST_TRAINED in module.attrs:
+        module.attrs[_LAST_TRAINED] = v.FALSE
     for _, part in _parts(module) if depth < _MOST_PARTS else ():
         if part.attrs.get(FROZEN_AT) is not at and (FROZEN_MODULE in part.attrs or v.truth(frozen) is True):
             _freeze(part, frozen, at, depth + 1)
@@ -841,7 +875,11 @@ def put(batch: v.Obj, value: v.Value, each: bool) -> None:
         batch.form = old._replace(device="")
 
 
-def require(owner: v.Value, wanted: v.Value) -> None:
-    """``tensor.requires_grad_(wanted)`` and ``tensor.requires_grad = wanted``."""
+def require(interp: Interp, owner: v.Value, wanted: v.Value) -> None:
+    """``tensor.requires_grad_(wanted)`` and ``tensor.requires_grad = wanted``; for a parameter of a module, it is the
+    module's."""
     if isinstance(owner, v.Obj):
+        module = owner.attrs.get(MODULE_OF)
+        if module is not None:
+            freeze(interp, module, wanted)
         owner.form = (owner.form or NOTHING)._replace(grad=v.truth(wanted))

@@ -12,6 +12,7 @@ from d9mlint.checks.settings.mode_effects import (
     CALLED,
     OPS,
     changes,
+    made_of,
     may_change,
     passes_back_alone,
     wraps_loader,
@@ -103,7 +104,8 @@ class DeterministicMode(Rule):
         if layer and event.obj.node is not None and event.obj.file is not None:
             module = (event.obj.file.path, event.obj.node.end)
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
-        if not still and not event.obj.api.rpartition(".")[2][:1].isupper():
+        known = event.obj.api.rpartition(".")[2][:1].isupper()
+        if not still and not known and not made_of(self.run, event.obj.api, event.obj.args):
             self.changed[()] = True
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):

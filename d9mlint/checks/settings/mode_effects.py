@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.coverage import PLAIN
@@ -45,6 +46,9 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
         method = name.rpartition(".")[2]
         candidates = run.methods_named(method)
         return [()] if candidates and (method in COMMON_METHODS or len(candidates) > MAX_GUESSES) else []
+    layers = made_of(run, name, call.args)
+    if layers:
+        return [tuple(entry.unless_mode) for layer in layers for entry in _switched(run.kb, layer)]
     found = [tuple(entry.unless_mode) for entry in _switched(run.kb, name) if _applies(run, entry, call)]
     known = run.kb.role(name, "mode-changes-nothing")
     if known is not None and known.when:
@@ -63,7 +67,16 @@ def passes_back_alone(run: RunView, call: CallEvent) -> bool:
     """Whether a call makes a module of a library, in whose backward pass alone the mode may change anything: what is
     known to vary in its forward pass is no such op."""
     api = call.api
-    return makes_module(run, api) and all(entry.passes == "backward" for entry in _switched(run.kb, api))
+    layers = made_of(run, api, call.args) or [api]
+    return makes_module(run, api) and all(
+        entry.passes == "backward" for layer in layers for entry in _switched(run.kb, layer)
+    )
+
+
+def made_of(run: RunView, api: str, args: v.Args) -> Sequence[str]:
+    """The layers of which a function of a library makes a model, where these are known."""
+    role = run.kb.role(api, "made-of")
+    return role.more if role is not None and all_hold(args, role.when) is True else ()
 
 
 def _makes_optimizer(run: RunView, args: v.Args) -> bool:

@@ -910,7 +910,7 @@ def _requiring_grad(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     wanted = args.get("requires_grad", 0) or v.TRUE
     module = owner.receiver if isinstance(owner, v.Super) else owner
     freeze(interp, module, wanted)
-    require(module, wanted)
+    require(interp, module, wanted)
     return _self(interp, owner, name, args, node)
 
 

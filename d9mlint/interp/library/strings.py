@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import known_texts
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
@@ -82,6 +83,21 @@ def _method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) 
     return _as_value(result, _option(owner, *args.values()))
 
 
+_ASKED: dict[str, Callable[[v.Obj, str], bool | None]] = {
+    "startswith": known_texts.begins,
+    "endswith": known_texts.ends,
+}
+
+
+def _asked(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``text.startswith("fc.")`` of a text of which only the beginning is known."""
+    if not isinstance(owner, v.Obj) or len(args.pos) != 1:
+        return None
+    answers = [None if one is None else _ASKED[name](owner, one) for one in known_texts.each(args.pos[0])]
+    found = known_texts.any_of(answers)
+    return None if found is None else v.Lit(found, v.option_of(args.pos[0]))
+
+
 def _format(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``"{}.{}".format(a, b)`` without attributes, items, widths or conversions."""
     if not isinstance(owner, v.Lit) or args.star or args.dstar:
@@ -139,6 +155,7 @@ def _has_widths(text: str) -> bool:
 
 STRING_METHODS = {
     **{f"str.{name}": _method for name in _PURE},
+    **{f"{v.TEXT}.{name}": _asked for name in _ASKED},
     "str.format": _format,
     "str.join": _join,
 }
