@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import rng, tensors
+from d9mlint.interp import parted, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import timed
 from d9mlint.interp.data import (
@@ -102,6 +102,11 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
     known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
     rest = element(interp, value) if known_parts else v.UNKNOWN
     first = _first_of(interp, value) if isinstance(value, v.Obj) and not starred else None
+    divided = isinstance(value, v.Obj) and not starred and parted.part(interp, value, None) is not None
+    if isinstance(value, v.Obj) and divided:
+        for index, one in enumerate(target.elts):
+            assign(interp, one, parted.part(interp, value, index) or rest)
+        return
     if isinstance(value, v.Obj) and is_entropy(value) and not starred:
         for index, one in enumerate(target.elts):
             assign(interp, one, rest_of(interp, value, index))
