@@ -831,7 +831,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     with their positions, of which it only matters which elements they have: data that the program tests for its
     elements is not taken to be kept for its order. ``looked_up`` are arguments whose elements are looked up by a key,
     unless ``unless`` holds: their order is not that of the result. What takes ``numbers`` raises where it is given
-    texts. Of what ``ties``, several elements may give the same, so that a sort by it leaves them in the order in which they
+    texts; a sink that ``finds`` gives the position of an element in its receiver.
+    Of what ``ties``, several elements may give the same, so that a sort by it leaves them in the order in which they
     were. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
     gives them to a person to look at; what ``answers`` names in a page also what a model has found. The order of a source
     differs in ``each_process``, whatever its elements are, or may stay what it was. Where the conditions do not hold,
@@ -867,6 +868,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tested: dict[str, int] = {}
     looked_up: dict[str, int] = {}
     numbers: bool = False
+    finds: bool = False
     of_file: bool = False
     reduces: Literal["", "any", "whole"] = ""
     reducible: bool = False
