@@ -705,8 +705,9 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
-    ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
-    of these modes is switched off, ``remedy_on`` where one is on that the remedy asks for.
+    ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_old`` is the remedy in
+    releases that have no deterministic mode, ``remedy_off`` the one where one of these modes is switched off, ``remedy_on``
+    where one is on that the remedy asks for.
     """
 
     id: str
@@ -732,6 +733,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     alerts: list[str] = []
     operations: list[str] = []
     remedy: str = ""
+    remedy_old: str = ""
     remedy_off: dict[str, str] = {}
     remedy_on: dict[str, str] = {}
     note: str = ""
