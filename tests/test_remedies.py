@@ -492,6 +492,16 @@ def test_a_release_without_deterministic_mode_is_given_the_first_that_has_it(
     assert found.help == expected
 
 
+@pytest.mark.parametrize(("release", "other"), [("1.2.0", True), ("1.13.1", False)])
+def test_a_release_without_deterministic_mode_is_given_an_op_that_it_has(
+    tmp_path: Path, release: str, other: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n", encoding="utf-8")
+    (found,) = findings(tmp_path, GATHERED.replace("torch.gather", "torch.index_select"), "DET401")
+    assert found.help.startswith("use `torch.nn.functional.embedding(index, input)`") == other
+    assert "torch.use_deterministic_algorithms(True)" in found.help
+
+
 def test_a_place_that_varies_for_two_reasons_is_reported_once(tmp_path: Path) -> None:
     text = (
         "import sys, torch\nfrom torch import nn\ntorch.manual_seed(0)\nnet = nn.Linear(4, 2).cuda()\n\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import rng, tensors
+from d9mlint.interp import parted, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import timed
 from d9mlint.interp.data import (
@@ -103,13 +103,17 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
     known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
     rest = element(interp, value) if known_parts else v.UNKNOWN
     first = _first_of(interp, value) if isinstance(value, v.Obj) and not starred else None
+    divided = isinstance(value, v.Obj) and not starred and parted.part(interp, value, None) is not None
+    if isinstance(value, v.Obj) and divided:
+        for index, one in enumerate(target.elts):
+            assign(interp, one, parted.part(interp, value, index) or rest)
+        return
     if isinstance(value, v.Obj) and is_entropy(value) and not starred:
         for index, one in enumerate(target.elts):
             assign(interp, one, rest_of(interp, value, index))
         return
     for index, one in enumerate(target.elts):
-        part = _half_of_argument(interp, value, index) if isinstance(value, v.Obj) and not starred else None
-        assign(interp, one, part or (rest if index or first is None else first))
+        assign(interp, one, rest if index or first is None else first)
 
 
 def _first_of(interp: Interp, value: v.Obj) -> v.Obj | None:
@@ -117,22 +121,9 @@ def _first_of(interp: Interp, value: v.Obj) -> v.Obj | None:
     made = interp.kb.result_type(f"{value.api}.element[0]")
     if not made:
         return None
-    return _made_there(value, made)
-
-
-def _half_of_argument(interp: Interp, value: v.Obj, index: int) -> v.Obj | None:
-    """One of the two parts that a call of a library gives of each argument: rows of a table are a table."""
-    if interp.kb.role(value.api, "splits-each-in-two") is None or value.args.star:
-        return None
-    given = value.args.pos[index // 2] if index // 2 < len(value.args.pos) else None
-    made = interp.kb.result_type(f"{given.type}.rows[]") if isinstance(given, v.Obj) else ""
-    return _made_there(value, made) if made else None
-
-
-def _made_there(value: v.Obj, type: str) -> v.Obj:
-    made = v.Obj(value.api, type, value.args, value.node)
-    made.file = value.file
-    return made
+    first = v.Obj(value.api, made, value.args, value.node)
+    first.file = value.file
+    return first
 
 
 def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:

@@ -15,6 +15,7 @@ from d9mlint.interp import (
     graphs,
     layer_modes,
     memo,
+    parted,
     recursion,
     rng,
     tensors,
@@ -1260,7 +1261,7 @@ def _class_of(interp: Interp, api: str, args: v.Args) -> str:
         given = args.get(argument)
         if given is not None and v.truth(given) is True:
             return made
-    return interp.kb.result_type(api) or api
+    return parted.type_kept(interp, api, args) or interp.kb.result_type(api) or api
 
 
 _INIT = ".__init__"

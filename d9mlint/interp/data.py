@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import shapes, tensors
+from d9mlint.interp import parted, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
@@ -462,7 +462,8 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             if value.api == tensors.BATCH:
                 return value
             return tensors.make("torch.Tensor.__iter__", tensors.row(value), value.likely)
-        return value if is_entropy(value) else _typed(interp, value)
+        part = parted.part(interp, value, None)
+        return part or (value if is_entropy(value) else _typed(interp, value))
     if isinstance(value, v.AnyOf):
         return v.join([element(interp, one) for one in value.values])
     return v.UNKNOWN
@@ -492,6 +493,11 @@ def _typed(interp: Interp, value: v.Obj) -> v.Value:
         made = interp.kb.result_type(f"{source}.element[]")
         if made:
             return v.Obj(f"{source.removesuffix(ITERATED)}{ITERATED}", made)
+    behind_key = interp.kb.result_type(f"{value.type}.pair[]")
+    if behind_key:
+        group = v.Obj(f"{value.type}{ITERATED}", behind_key)
+        group.owner = value
+        return v.Items("t", [v.UNKNOWN, group])
     found = one_of(interp, value)
     return found if found is not None else v.UNKNOWN
 
@@ -574,9 +580,9 @@ def chosen_of(interp: Interp, value: v.Value) -> v.Value:
 
 def has_elements(interp: Interp, value: v.Obj) -> bool:
     """Whether something is known of what a library object is taken apart into."""
-    if value.type == TENSOR or one_of(interp, value) is not None:
+    if value.type == TENSOR or one_of(interp, value) is not None or parted.part(interp, value, None):
         return True
-    return bool(interp.kb.result_type(f"{value.api}.element[]"))
+    return any(map(interp.kb.result_type, (f"{value.api}.element[]", f"{value.type}.pair[]")))
 
 
 ITERATED = ".__iter__"
@@ -711,12 +717,15 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             if isinstance(index, v.Lit) and isinstance(index.value, int) and abs(index.value) < len(held):
                 return held[index.value]
             return any_part(value)
+        place = index.value if isinstance(index, v.Lit) else None
+        part = parted.part(interp, value, place if isinstance(place, int) else None)
+        if part is not None:
+            return part
         if is_entropy(value):
-            place = index.value if isinstance(index, v.Lit) else None
             return rest_of(interp, value, place if isinstance(place, (int, str)) else None)
         column = isinstance(index, v.Lit) and isinstance(index.value, str)
         if column or not isinstance(index, v.Lit):
-            found = _selected(interp, value.type, "column" if column else "rows")
+            found = _selected(interp, value, "column" if column else "rows", index)
             if found is not v.UNKNOWN:
                 return found
         return _typed(interp, value)
@@ -724,7 +733,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         updated = index_updates.place(interp, value, index)
         if updated is not None:
             return updated
-        return _selected(interp, value.owner.type, value.name)
+        return _selected(interp, value.owner, value.name, v.UNKNOWN)
     if isinstance(value, v.AnyOf):
         # None has no items: where one is read, it is another value.
         held = [one for one in value.values if v.is_none(one) is not True]
@@ -762,10 +771,14 @@ def cut_out(value: v.Items | v.Lit | v.Obj, bounds: list[v.Value]) -> v.Value:
     return v.Items(value.kind, list(value.elts), True)
 
 
-def _selected(interp: Interp, type: str, what: str) -> v.Value:
+def _selected(interp: Interp, whole: v.Obj, what: str, index: v.Value) -> v.Value:
     """A part of a frame or a dataset: a column, rows, or what an indexer like ``loc`` selects."""
-    made = interp.kb.result_type(f"{type}.{what}[]")
-    return v.Obj(f"{type}.__getitem__", made) if made else v.UNKNOWN
+    made = interp.kb.result_type(f"{whole.type}.{what}[]")
+    if not made:
+        return v.UNKNOWN
+    part = v.Obj(f"{whole.type}.__getitem__", made, v.Args([index]))
+    part.owner = whole
+    return part
 
 
 # Datasets that give a dataset when they are indexed by anything but a number.

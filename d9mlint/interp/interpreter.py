@@ -638,8 +638,8 @@ class Interp:
         self.trail.append(FUNCTIONS.number(func.key))
         return func.fn.body
 
-    def reads_variable(self, file: ModuleFile, name: str) -> bool:
-        """Whether anything that has run may have read a variable of a module."""
+    def reads_variable(self, file: ModuleFile, name: str, outside: bool = False) -> bool:
+        """Whether anything that has run may have read a variable of a module; ``outside`` of its body."""
         # What was only looked at, as here, has not run.
         word, entered = name.partition(".")[0], self.visited
         if self.exhausted or word != name:
@@ -649,7 +649,9 @@ class Interp:
                 if liveness.may_read_of_module(self.whole(one), word):
                     return True
         read = liveness.readers(self.whole(file), word)
-        return read is None or any(index == 0 or (file.path, index) in entered for index in read)
+        return read is None or any(
+            not outside if index == 0 else (file.path, index) in entered for index in read
+        )
 
     def reads_attribute(
         self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]] | None = None

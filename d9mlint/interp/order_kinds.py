@@ -41,6 +41,8 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
     if isinstance(value, v.Obj):
         kind = _elements(interp, value, depth)
         return _HASHED.get(kind, kind)
+    if isinstance(value, v.Member):
+        return _of_column(interp, value.owner, value.name)
     if isinstance(value, v.AnyOf):
         kinds = {kind_of_elements(interp, one, node, depth + 1) for one in value.values}
         return kinds.pop() if len(kinds) == 1 else ""
@@ -90,6 +92,15 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""
     method = _is_method(value)
     entry = interp.kb.order(value.api, method)
+    if value.owner is not None and value.api.endswith(".__getitem__"):
+        name = value.args.get("", 0)
+        if isinstance(name, v.Lit) and isinstance(name.value, str):
+            return _of_column(interp, value.owner, name.value)
+        return (
+            _elements(interp, value.owner, depth + 1)
+            if isinstance(value.owner, v.Obj) and depth < _DEPTH
+            else ""
+        )
     if entry is None:
         return TEXT if value.type in _TEXTS else ""
     if entry.dtype:
@@ -112,6 +123,23 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         if isinstance(inner, v.Obj):
             return _elements(interp, inner, depth + 1) if depth < _DEPTH else ""
         return kind_of_elements(interp, inner, None, depth + 1)
+    return ""
+
+
+def _of_column(interp: Interp, table: v.Value, name: str) -> str:
+    """What the elements of a column are, where the program says so when it reads the table or converts its columns."""
+    for _ in range(_DEPTH):
+        if not isinstance(table, v.Obj):
+            break
+        role = interp.kb.role(table.api, "types-columns")
+        named = (
+            [table.args.get(role.arg, role.pos), *map(table.args.get, role.more)] if role is not None else []
+        )
+        for one in named:
+            kind = _of_dtype(one.items.get(name) if isinstance(one, v.Mapping) else one)
+            if kind is not None:
+                return kind
+        table = table.owner if table.owner is not None else v.UNKNOWN
     return ""
 
 

@@ -22,11 +22,13 @@ from d9mlint.interp import (
     order_growth,
     order_identifiers,
     order_looks,
+    order_positions,
     order_shares,
     order_single,
     order_sorting,
     order_sums,
     order_tables,
+    shapes,
     tensors,
 )
 from d9mlint.interp import values as v
@@ -611,7 +613,9 @@ class Orders:
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
                 if walk is not None:
                     return self._walked(walk)
-            if given is not None and _taken_from_one(interp, node):
+            if given is not None and (
+                _taken_from_one(interp, node) or order_positions.is_given_by_test(node)
+            ):
                 return result
             if (
                 api == "builtins.next"
@@ -813,6 +817,9 @@ class Orders:
                 self.decide(loop.order)
             return result
         if role == "sink" and name in ("pop", "popitem", "popleft"):
+            if args.pos and order_positions.belongs(self.of(args.pos[0]), self.of(owner)):
+                # What was looked for is taken out, wherever it is.
+                return result
             taken = None
             if _is_set(owner):
                 taken = self.iterated(interp, owner, _owner_node(node))
@@ -832,7 +839,11 @@ class Orders:
                 self._appended(interp, node)
             if given is not None and entry is not None and takes_nothing(interp, entry, node):
                 return result
-            return self._decisive(entry, merge((given, self.of(owner))), result)
+            place = self.of(owner)
+            if entry is not None and entry.finds and place is not None and given is None:
+                if place.kind == SEQUENCE and order_positions.is_index(running(interp), node):
+                    return self.carried(v.Obj(shapes.NUMBER), place._replace(kind=order_positions.PLACE))
+            return self._decisive(entry, merge((given, place)), result)
         if role == "zero-gradients":
             for loop in self.loops:
                 loop.zeroes = True
@@ -1065,6 +1076,11 @@ class Orders:
         """``value[index]``: a position in an arbitrary order decides, a key does not. What a list of positions or names
         selects comes in the order of the list."""
         order_identifiers.chosen(self, index)
+        at = self.of(index)
+        if at is not None and at.kind == order_positions.PLACE:
+            if order_positions.belongs(at, self.of(value)):
+                return result
+            self.decide(at)
         if isinstance(index, v.Items) and isinstance(node.value, m.Name) and "." not in node.value.id:
             for part in index.elts:
                 # Lists beside other indices choose rows and columns of an array, by their numbers.
@@ -1564,7 +1580,7 @@ def merge(orders: Any) -> Order | None:
         found = [order for order in found if order.kind != IDENTIFIER] or found[:1]
     if len(found) < 2:
         return found[0] if found else None
-    for kind in (NESTED, SEQUENCE, INNER, HASH, SORTING):
+    for kind in (NESTED, SEQUENCE, INNER, HASH, SORTING, order_positions.PLACE):
         some = [order for order in found if order.kind == kind]
         if some:
             sites = {order.site for order in some}

@@ -258,8 +258,8 @@ class RunView(Protocol):
         """The statements of a function that is looked at without running it. Which ones were is noted: what is found
         holds as long as they stay."""
 
-    def reads_variable(self, file: ModuleFile, name: str) -> bool:
-        """Whether anything that has run may have read a variable of a module."""
+    def reads_variable(self, file: ModuleFile, name: str, outside: bool = False) -> bool:
+        """Whether anything that has run may have read a variable of a module; ``outside`` of its body."""
 
     def reads_attribute(
         self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]] | None = None

@@ -99,6 +99,7 @@ Role = Literal[
     "delays",
     "differentiates",
     "discards-batches",
+    "divides",
     "draws-fraction",
     "draws-in-steps",
     "draws-weight",
@@ -192,6 +193,7 @@ Role = Literal[
     "reads-command-line",
     "reads-data",
     "reads-text",
+    "rearranges",
     "recomputes",
     "registers",
     "registers-hook",
@@ -248,6 +250,7 @@ Role = Literal[
     "takes-mode",
     "tells-class",
     "times-kernels",
+    "types-columns",
     "trains",
     "trains-class",
     "trains-estimator",
@@ -267,7 +270,6 @@ Role = Literal[
     "writes-data",
     "writes-where",
     "splits-examples",
-    "splits-each-in-two",
     "stands-for-text",
     "works-in-mode",
 ]
@@ -714,8 +716,9 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
-    ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_off`` is the remedy where one
-    of these modes is switched off, ``remedy_on`` where one is on that the remedy asks for.
+    ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_old`` is the remedy in
+    releases that have no deterministic mode, ``remedy_off`` the one where one of these modes is switched off, ``remedy_on``
+    where one is on that the remedy asks for.
     """
 
     id: str
@@ -741,6 +744,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     alerts: list[str] = []
     operations: list[str] = []
     remedy: str = ""
+    remedy_old: str = ""
     remedy_off: dict[str, str] = {}
     remedy_on: dict[str, str] = {}
     note: str = ""
@@ -840,7 +844,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     with their positions, of which it only matters which elements they have: data that the program tests for its
     elements is not taken to be kept for its order. ``looked_up`` are arguments whose elements are looked up by a key,
     unless ``unless`` holds: their order is not that of the result. What takes ``numbers`` raises where it is given
-    texts. Of what ``ties``, several elements may give the same, so that a sort by it leaves them in the order in which they
+    texts; a sink that ``finds`` gives the position of an element in its receiver.
+    Of what ``ties``, several elements may give the same, so that a sort by it leaves them in the order in which they
     were. A ``type`` that is ``of_file`` is read from the file whose name it is given. What ``shows`` its arguments
     gives them to a person to look at; what ``answers`` names in a page also what a model has found. The order of a source
     differs in ``each_process``, whatever its elements are, or may stay what it was. Where the conditions do not hold,
@@ -876,6 +881,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tested: dict[str, int] = {}
     looked_up: dict[str, int] = {}
     numbers: bool = False
+    finds: bool = False
     of_file: bool = False
     reduces: Literal["", "any", "whole"] = ""
     reducible: bool = False

@@ -12,7 +12,7 @@ from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.filled import Filled, filled, lists_in, unsaved
-from d9mlint.checks.checkpoints.first_again import begins_anew, epoch_keys, is_read
+from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
@@ -1045,13 +1045,18 @@ class Checkpoints(Rule):
             # What is saved here may be restored elsewhere.
             return
         for place, _ in self.loads[:1]:
-            for key in self._unread_epochs():
+            for key, shown in self._idle_epochs():
                 self.report(
                     "DET602",
                     place,
-                    f"the number of the epoch is saved as `{key}` but never read, so resumed training begins with the first "
-                    "epoch again",
-                    f"begin the loop with the number that is loaded as `{key}`",
+                    f"the number of an epoch that is loaded as `{key}` does not say where the loop begins, so resumed "
+                    "training begins with the first epoch again"
+                    if shown
+                    else f"the number of the epoch is saved as `{key}` but never read, so resumed training begins with the "
+                    "first epoch again",
+                    "save the number of the last epoch, and begin the loop with the one after it"
+                    if shown
+                    else f"begin the loop with the number that is loaded as `{key}`",
                     subject=key,
                 )
         missing = set(self.saved.known()) - set(self.restored.known())
@@ -1130,9 +1135,9 @@ class Checkpoints(Rule):
         alone = [others for _, found, others in self.alone if found == {"epoch"}]
         return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
 
-    def _unread_epochs(self) -> list[str]:
-        """The keys of epochs that nothing reads, where a loop that trains begins with the first one after a model and its
-        optimizer were given their states."""
+    def _idle_epochs(self) -> list[tuple[str, bool]]:
+        """The keys of epochs by which no loop goes on, and whether something reads them, where a loop that trains begins
+        with the first epoch after a model and its optimizer were given their states."""
         given = {kind for _, _, kind in self.given}
         if "" in given or not {"model", "optimizer"} <= given:
             return []
@@ -1140,7 +1145,14 @@ class Checkpoints(Rule):
             return []
         begun = {loop for loop in self.anew if loop in self.trains_in and loop in self.began}
         found = sorted({key for key, loop in self.epoch_keys if loop in begun})
-        return [key for key in found if not is_read(self.run, key)]
+        fates = {key: fate(self.run, key) for key in found}
+        if Fate.SHOWN not in fates.values():
+            return [(key, False) for key in found if fates[key] is Fate.UNREAD]
+        # Another number may say where the loop begins.
+        others = [key for key in sorted(set(self.kept_names)) if key not in fates and _EPOCH.search(key)]
+        if Fate.USED in fates.values() or any(fate(self.run, one) is Fate.USED for one in others):
+            return []
+        return [next((key, True) for key in found if fates[key] is Fate.SHOWN)]
 
     def _forgotten(self) -> list[str]:
         """What keeps a state that is saved, and is not given it where training goes on."""

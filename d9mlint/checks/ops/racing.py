@@ -1465,7 +1465,8 @@ def _in_old_release(interp: RunView, entry: OpEntry, past: OpHistory, remedy: st
         return remedy if found else "use another op"
     bounds = [text for one in found for operator, text in split(one)[1] if operator == ">="]
     lowest = max((min(bounds, key=parse, default=_NAMED), _NAMED), key=parse)
-    return f"with torch >= {lowest}, {_lower(remedy)}"
+    newer = f"with torch >= {lowest}, {_lower(remedy)}"
+    return f"{entry.remedy_old}, or {newer}" if entry.remedy_old else newer
 
 
 def _lower(sentence: str) -> str:

@@ -21,6 +21,7 @@ from d9mlint.checks.seeds.unread_models import (
     Kept,
     Variable,
     class_of,
+    is_dead_store,
     is_model,
     is_read,
     keeper,
@@ -141,6 +142,18 @@ class Early(NamedTuple):
     kind: Kind
     kept: Kept | None = None
     new_graph: bool = False
+
+
+class Split(NamedTuple):
+    """What DET109 says of a draw."""
+
+    place: Where
+    message: str
+    help: str
+    severity: Severity | None
+    confidence: Confidence | None
+    remedy: tuple[str, ...]
+    unless: str
 
 
 class Printed(NamedTuple):
@@ -297,8 +310,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Whether the last mode that the program has put a module into is that of training."""
     built_later = remembered_table(Site, Keeper)
     """Layers that make their weights when they are first called, with what keeps them."""
+    imported = remembered_table(Site, tuple[str, str])
+    """Where modules that are imported draw what they keep in a variable, with that."""
+    imported_splits = remembered(list[tuple[Variable, Split]])
+    """What such modules draw for DET109."""
     idle = remembered_once(frozenset[Site])
-    """Those of them that the program, which has ended, has only kept."""
+    """Where the program, which has ended, has drawn or made what it has only kept."""
     masks = remembered_table(tuple[str, Site], First)
     """The first draws of layers that draw unless their model is in evaluation mode, by where the layers were made."""
     unpickled = remembered_table(str, Where)
@@ -618,6 +635,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return
         if entry.in_place and entry.kind in _GIVING and is_unread(self.run, node):
             return
+        if entry.kind == "draw" and self.run.importing and (variable := kept_in(self.run, node)) is not None:
+            self.imported.setdefault(self.run.here(node), lambda: variable)
         if entry.kind == "init":
             if is_only_optimized(self.run, node):
                 return
@@ -798,16 +817,33 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             help = f"pass `{argument}={value}`, or {or_else}"
             # What is more than a number may need an import.
             remedy = (argument, value) if value.isdigit() else ("rng", rng)
-        self.report(
-            "DET109",
-            node,
+        found = Split(
+            Where(self.run, node, api),
             f"`{api}` without `{argument}=`{seed}{unless}: the result differs between runs{when}",
             help,
-            subject=api,
-            severity=Severity.WARNING if level.option or aside or not reached else None,
-            confidence=Confidence(entry.confidence) if entry.confidence != "high" else None,
-            remedy=remedy,
-            unless="" if reached else MAY_SEED + rng,
+            Severity.WARNING if level.option or aside or not reached else None,
+            Confidence(entry.confidence) if entry.confidence != "high" else None,
+            remedy,
+            "" if reached else MAY_SEED + rng,
+        )
+        variable = kept_in(self.run, node) if self.run.importing else None
+        if variable is not None and is_dead_store(self.run):
+            # Another program that imports this module may read what is drawn.
+            self.imported_splits.append((variable, found))
+        else:
+            self._report_split(found)
+
+    def _report_split(self, found: Split) -> None:
+        self.report(
+            "DET109",
+            found.place,
+            found.message,
+            found.help,
+            subject=found.place.subject,
+            severity=found.severity,
+            confidence=found.confidence,
+            remedy=found.remedy,
+            unless=found.unless,
         )
 
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
@@ -1165,13 +1201,21 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             # What only makes a seed is reported once.
             self.reporter.withdraw("DET106", site)
             self._forgive(site)
+        for variable, found in self.imported_splits:
+            if is_read(self.run, variable, outside=True):
+                self._report_split(found)
         for site in self.reporter.sites("DET211"):
             # What the workers of a pool draw is reported once: generators for each item need no seed of the process.
             self._forgive(site, of_processes=True)
         if self.run.entry is None:
             return
         layers = self.built_later.known()
-        self.idle = frozenset(one for one in layers if not uses_kept(self.run, self.built_later[one]))
+        self.idle = frozenset(
+            [
+                *(one for one in layers if not uses_kept(self.run, self.built_later[one])),
+                *(one for one in self.imported.known() if not is_read(self.run, self.imported[one])),
+            ]
+        )
         late = {rng: self.late[rng] for rng in self.late.known()}
         training = trains(self.run)
         for rng, seed in sorted(late.items()):

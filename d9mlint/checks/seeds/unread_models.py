@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.interp.naming import kept_layer, module_variable
 from d9mlint.ir import nodes as m
+from d9mlint.ir.liveness import is_dead_besides
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -98,7 +99,15 @@ def is_model(run: RunView, instance: v.Inst) -> bool:
     return any(role is not None and role.library != "python" for role in roles)
 
 
-def is_read(run: RunView, variable: Variable) -> bool:
-    """Whether anything that runs may read a variable."""
+def is_read(run: RunView, variable: Variable, outside: bool = False) -> bool:
+    """Whether anything that runs may read a variable; ``outside`` of the body of its module."""
     path, name = variable
-    return run.reads_variable(run.modules.by_path[path], name)
+    return run.reads_variable(run.modules.by_path[path], name, outside)
+
+
+def is_dead_store(run: RunView) -> bool:
+    """Whether the body of a module does not read itself what the statement that is running stores."""
+    stmt = run.statement
+    if run.frame.func is not None or not isinstance(stmt, m.Assign):
+        return False
+    return is_dead_besides(run.frame.function, stmt, frozenset(), kept=False)
