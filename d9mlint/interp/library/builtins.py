@@ -276,6 +276,8 @@ def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
             # An earlier round may have filled it.
             return None
         return v.Lit(len(first.elts))
+    if isinstance(first, v.Lit) and isinstance(first.value, str | bytes):
+        return v.Lit(len(first.value), first.option)
     return v.Lit(0) if first is not None and is_empty(interp, first) else None
 
 
