@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.containers import CONTAINERS, container_of, parts
+from d9mlint.interp.containers import CONTAINERS, added, container_of, parts
 from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.given_instead import is_made_where_given, others
 from d9mlint.interp.library_modules import is_module
@@ -256,6 +256,7 @@ def _held(interp: RunView, value: v.Inst | v.Obj, graphs: bool) -> Iterator[v.Va
             yield from parts(value)
         elif graphs and value.type != TENSOR:
             yield from _given(value)
+            yield from added(value)
         elif holder is not None:
             yield value.args.get(holder.arg or "data", holder.pos or 0) or v.UNKNOWN
 
