@@ -44,6 +44,20 @@ TRAINERS = {
 }
 
 
+@pytest.mark.parametrize(("options", "unless"), [("{deterministic: true}", True), ("{max_epochs: 2}", False)])
+def test_a_switch_that_unpacked_options_may_hold_is_set_there(
+    tmp_path: Path, options: str, unless: bool
+) -> None:
+    for name, trainer in {"a": "{max_epochs: 1}", "b": options}.items():
+        (tmp_path / f"{name}.yaml").write_text(f"trainer: {trainer}\n", encoding="utf-8")
+    text = TRAINERS["lightning"][0].replace(
+        "L.Trainer()", "L.Trainer(**yaml.safe_load(open(sys.argv[1]))['trainer'])"
+    )
+    (found,) = findings(tmp_path, f"import sys, yaml\n{text}", "DET302")
+    assert found.help.endswith("set `deterministic=True` in `yaml.safe_load(...)[...]`")
+    assert ("unless" in found.message) is unless
+
+
 @pytest.mark.parametrize("name", TRAINERS)
 def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: str) -> None:
     text, expected = TRAINERS[name]

@@ -43,7 +43,7 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, noted, remembered
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
-from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM
+from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM, unpacked
 from d9mlint.interp.usage import flatten, handed_over, masks
 from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
@@ -372,9 +372,13 @@ class Activity:
         if found is not None and name in found.entry.trains:
             self._runs(found, call, name)
 
-    def _switch(self, entry: RunnerEntry) -> str:
-        """How to make a trainer deterministic, where its release can be."""
+    def _switch(self, entry: RunnerEntry, api: str, node: Any) -> str:
+        """How to make a trainer deterministic, where its release can be. An argument that ``**options`` may hold already is
+        given there: beside them, it would raise TypeError."""
         there = not entry.switches or self._interp.kb_matches(entry.library, entry.switches)
+        options = unpacked(node) if entry.switch.endswith(f"`{api.rpartition('.')[2]}`") else ""
+        if there and options:
+            return f"set {entry.switch.removeprefix('pass ').partition(' to ')[0]} in {options}"
         return entry.switch if there else ""
 
     def _runs(self, found: Runner, call: CallEvent, name: str) -> None:
@@ -382,7 +386,8 @@ class Activity:
             _trains_tf(self._interp, call.node, "fit")
             return
         if TORCH_TRAIN not in self._interp.places:
-            self.trainer_switch = self._switch(found.entry)
+            made = (call.owner.api, call.owner.node) if isinstance(call.owner, v.Obj) else ("", None)
+            self.trainer_switch = self._switch(found.entry, *made)
         device = asked(self._interp, found.entry, call.args) or found.device
         _trains_torch(self._interp, call.node, name, device or tensors.device(call.args.values()))
 
@@ -404,7 +409,7 @@ class Activity:
             _trains_tf(self._interp, call.node, call.api)
         elif found.entry.constructs:
             if TORCH_TRAIN not in self._interp.places:
-                self.trainer_switch = self._switch(found.entry)
+                self.trainer_switch = self._switch(found.entry, call.api, call.node)
             _trains_torch(self._interp, call.node, call.api, found.device)
         if found.entry.returns and found.device in ACCELERATORS:
             note(self._interp, found.device, call.node, call.api)

@@ -181,13 +181,17 @@ def added(model: v.Obj) -> list[v.Value]:
     return later.elts if isinstance(later, v.Items) else []
 
 
+_DRAWING = frozenset({"dropout", "init"})
+"""Kinds of what layers draw, when they are called or when they are built."""
+
+
 def add_layer(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.add(layer)``: those are kept that draw, those that may have others in them, and the program's own."""
     layer = args.get("layer", 0)
     if isinstance(owner, v.Obj) and isinstance(layer, v.Inst):
         put(owner, [layer])
     if isinstance(owner, v.Obj) and isinstance(layer, v.Obj):
-        if layer.api == owner.api or any(entry.kind == "dropout" for entry in interp.kb.rng(layer.api)):
+        if layer.api == owner.api or any(entry.kind in _DRAWING for entry in interp.kb.rng(layer.api)):
             put(owner, [layer])
     return None
 

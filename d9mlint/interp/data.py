@@ -26,6 +26,7 @@ from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.given_instead import unless_option
 from d9mlint.interp.library import index_updates
+from d9mlint.interp.library.given_files import look_up
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
@@ -622,6 +623,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             at_key: v.Value | None = value.items.get(index.value)
             if at_key is None and value.factory is not None:
                 at_key = value.items[index.value] = interp.call(value.factory, v.NO_ARGS, node)
+            elif at_key is None and value.files[0]:
+                at_key = look_up(value, index.value)
             if at_key is None and index.option:
                 # The default names nothing that is there: the option has to be given.
                 return _any_of(interp, value)

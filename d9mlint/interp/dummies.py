@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
+from d9mlint.interp.naming import called_in_library
 from d9mlint.interp.order_reductions import FORM
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import may_be_shared
@@ -15,7 +16,7 @@ from d9mlint.ir.traversal import nodes, parents, variables
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-_MOST_NESTED = 6
+_MOST_NESTED = 10
 _LOADING = "load_weights"
 """The method of a model that loads a file over everything that its layers keep."""
 _CALLED = ("__call__", "call", "forward", "build")
@@ -31,9 +32,8 @@ def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
         return None
     above = parents(fn)
     # It may be converted first.
-    while isinstance(method := above.get(id(node)), m.Attr) and method.name not in FORM:
-        user = above.get(id(method))
-        if not isinstance(user, m.Call) or user.func is not method:
+    while (user := _converted(interp, node, above)) is not node:
+        if user is None:
             return None
         node = user
     stmt = above.get(id(node))
@@ -49,6 +49,22 @@ def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
     return all(
         _is_unchanged(interp, interp.eval(one), layers=_is_loaded_next(one, fn, above)) for one in models
     )
+
+
+def _converted(interp: Interp, node: Any, above: dict[int, Any]) -> Any:
+    """The expression that makes another array of the one at a node, the node itself where there is none, and None where
+    something else is made of it."""
+    user = above.get(id(node))
+    if isinstance(user, m.Attr) and user.name not in FORM:
+        call = above.get(id(user))
+        return call if isinstance(call, m.Call) and call.func is user else None
+    if isinstance(user, (m.BinOp, m.Unary)):
+        return user
+    call = above.get(id(user)) if isinstance(user, m.Keyword) else user
+    if isinstance(call, m.Call) and call.func is not node:
+        # What a tensor function gives depends on its arguments alone.
+        return call if interp.kb.tensor(called_in_library(interp, call)) is not None else node
+    return node
 
 
 def _is_loaded_next(model: m.Name, fn: m.Function, above: dict[int, Any]) -> bool:
@@ -108,7 +124,7 @@ def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any
         node, call = call, above.get(id(call))
     if (
         not isinstance(call, m.Call)
-        or call.keywords
+        or not all(isinstance(one.value, m.Const) and not _trains(one) for one in call.keywords)
         or not isinstance(call.func, m.Name)
         or node is call.func
     ):
@@ -121,6 +137,11 @@ def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any
     elif not isinstance(user, m.ExprStmt) and not (isinstance(user, m.Attr) and user.name in FORM):
         return None
     return call.func
+
+
+def _trains(keyword: m.Keyword) -> bool:
+    """Whether an argument asks a layer to learn from its input."""
+    return keyword.name is None or (isinstance(keyword.value, m.Const) and keyword.value.value is True)
 
 
 def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0, layers: bool = False) -> bool:
@@ -139,8 +160,12 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0, layers: bool =
     elif isinstance(model, v.Obj) and depth and layers:
         held = [*model.args.values(), *model.attrs.values()]
     elif isinstance(model, v.Obj):
+        own = interp.kb.role(model.api, "unchanged-by-call")
+        if own is not None and "whole" in own.more:
+            # It has nothing that could change, whatever it was made with.
+            return True
         module = model.api.rpartition(".")[0]
-        names = (model.api, *(f"{module}.{base}" for base in _BASES))
+        names = (model.api, model.type, *(f"{module}.{base}" for base in _BASES))
         if all(interp.kb.role(name, "unchanged-by-call") is None for name in names):
             return False
         if interp.kb.role(model.api, "keeps-statistics") is not None or model.args.star or model.args.dstar:
@@ -150,6 +175,8 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0, layers: bool =
         held = list(model.elts)
     elif depth and isinstance(model, v.Mapping):
         held = list(model.items.values())
+    elif depth and isinstance(model, v.AnyOf):
+        held = list(model.values)
     else:
         # What initializes weights may be a function.
         harmless = isinstance(model, v.Func) and _does_nothing_else(model.fn)

@@ -40,7 +40,7 @@ from d9mlint.interp.failing import end_lost, has_raised
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.given_instead import switch, unless_option
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import own_paths
+from d9mlint.interp.library import given_files, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
@@ -133,7 +133,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return value.items[name]
         if value.attributes and name == "__dict__":
             return v.Mapping(value.items, value.open)
-        return v.Member(value, name)
+        held = given_files.look_up(value, name) if value.attributes and value.files[0] else None
+        return v.Member(value, name) if held is None else held
     if isinstance(value, v.Super):
         return _super_attribute(interp, value, name)
     if isinstance(value, v.AnyOf):

@@ -472,6 +472,7 @@ def _like(then: Tracked, now: Tracked) -> bool:
             then.attributes == now.attributes
             and then.option == now.option
             and then.factory is now.factory
+            and then.files == now.files
             and then.items.owner is then
             and now.items.owner is now
         )
@@ -550,7 +551,7 @@ class _Copies:
             if value.items.owner is not value:
                 raise _Mismatch
             new = self._known[value] = v.Mapping({}, value._open, value.attributes)
-            new.option, new.factory = value.option, value.factory
+            new.option, new.factory, new.files = value.option, value.factory, value.files
             new.order = value.order
             self._fill(new.items, value.items)
         elif isinstance(value, v.Inst):

@@ -41,11 +41,18 @@ LIGHTNING_TRAINERS = (
 )
 
 
-def _unpacked(call: CallEvent) -> str:
-    """The ``**options`` of a call as they are written."""
-    keywords = call.node.keywords if isinstance(call.node, m.Call) else []
+def unpacked(node: Any) -> str:
+    """The ``**options`` of a call as they are written, empty for a call that has none."""
+    keywords = node.keywords if isinstance(node, m.Call) else []
     texts = [written(one.value) for one in keywords if one.name is None]
+    if not texts:
+        return ""
     return f"`{texts[0]}`" if len(texts) == 1 and texts[0] != "..." else "what the trainer is given"
+
+
+def _off_in_some(value: v.Value) -> bool:
+    """Whether a switch is on in some of the files of which the program is given one, and off in others."""
+    return isinstance(value, v.AnyOf) and any(v.truth(one) is False for one in value.values)
 
 
 def is_on(value: v.Value) -> bool:
@@ -130,6 +137,8 @@ class Switches:
             default = v.UNKNOWN if call.args.dstar else v.FALSE
             for name, mode in OF_CUDNN.items():
                 self._interp.set_mode(mode, call.args.kw.get(name, default), call.node)
+        elif deterministic is not None and unpacked(call.node) and _off_in_some(deterministic):
+            self.torch_hidden[unpacked(call.node)] = True
         elif deterministic is not None:
             self._set(deterministic, call.node)
             warns = isinstance(deterministic, v.Lit) and deterministic.value == "warn"
@@ -140,7 +149,7 @@ class Switches:
                     self._interp.state.env[name] = Setting(text, self._interp.here(call.node))
         elif call.args.dstar:
             # That unknown options may hold it is no sign that they do.
-            self.torch_hidden[_unpacked(call)] = True
+            self.torch_hidden[unpacked(call.node)] = True
         elif found is not None and found.entry.resets:
             library, releases = found.entry.library, found.entry.resets
             if self._interp.kb_matches(library, releases) and self._interp.mode(DETERMINISTIC).value is True:

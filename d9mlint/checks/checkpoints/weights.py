@@ -13,6 +13,7 @@ from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.file_names import ends_of, parts_of
+from d9mlint.interp.named_sizes import assignments as given_values
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
     from d9mlint.interp.view import RunView
 
+_MOST_NAMES = 4
 WHOLE = ""
 """The key of a state that is saved, or loaded, by itself."""
 
@@ -39,9 +41,12 @@ class File(NamedTuple):
     ends: str | None
 
     def is_round_of(self, other: File, loop: str) -> bool:
-        """Whether this is a constant name of a file to which another name may give the number of a loop's round."""
-        if self.ends is not None or other.ends is None or loop not in other.numbered_by:
+        """Whether another name gives this file the number of a loop's round: it is a constant name, or one with some number
+        in the same place, which is not that of the present round."""
+        if other.ends is None or loop not in other.numbered_by or loop in self.numbered_by:
             return False
+        if self.ends is not None:
+            return bool(self.begins) and (self.begins, self.ends) == (other.begins, other.ends)
         if not self.begins.startswith(other.begins) or not self.begins.endswith(other.ends):
             return False
         return self.begins[len(other.begins) : len(self.begins) - len(other.ends)].isdecimal()
@@ -150,7 +155,7 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
         loop.key
         for loop in run.loops
         if isinstance(loop.stmt, m.For) and loop.frame.env is run.frame.env
-        if _names(loop.stmt.target) & _names(node)
+        if _names(loop.stmt.target) & _names(_expression(run, node))
     )
     if name is None and isinstance(node, m.Expr):
         function = run.frame.func
@@ -166,6 +171,16 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
             else:
                 name = (*here, spelled.key()) if spelled.local else spelled.key()
     return File(repr(name), numbered, *parts_of(run, value)) if name is not None else None
+
+
+def _expression(run: RunView, node: Any) -> Any:
+    """What an argument is written as: a name that is given a value once stands for that."""
+    for _ in range(_MOST_NAMES):
+        given = list(given_values(run, node.id)) if isinstance(node, m.Name) and "." not in node.id else []
+        if len(given) != 1:
+            break
+        node = given[0]
+    return node
 
 
 def names_of(run: RunView, call: CallEvent, argument: str, position: int) -> frozenset[str]:

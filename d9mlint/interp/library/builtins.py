@@ -53,6 +53,7 @@ from d9mlint.interp.library.reflection import (
     REFLECTION_MODELS,
     is_registry,
     modules_like,
+    modules_with,
     register,
     registered,
 )
@@ -276,6 +277,8 @@ def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
             # An earlier round may have filled it.
             return None
         return v.Lit(len(first.elts))
+    if isinstance(first, v.Lit) and isinstance(first.value, str | bytes):
+        return v.Lit(len(first.value), first.option)
     return v.Lit(0) if first is not None and is_empty(interp, first) else None
 
 
@@ -562,8 +565,18 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
         return v.Ext(name.value)
     if name is not None and not isinstance(name, v.Lit):
         # `import_module(f"archs.{name}")` in a loop over the files of a folder: all of them are imported.
-        return v.join(modules_like(interp, node))
+        like = modules_like(interp, node)
+        return (
+            modules_with(interp, node) if like == [v.UNKNOWN] and not _names_library(name) else v.join(like)
+        )
     return v.UNKNOWN
+
+
+def _names_library(name: v.Value) -> bool:
+    """Whether the name of a module is one of some that are written, or begins with one that is."""
+    if isinstance(name, v.Obj) and name.api == v.TEXT:
+        return bool(name.args.pos)
+    return isinstance(name, v.AnyOf) and all(isinstance(one, v.Lit) for one in name.values)
 
 
 def _getenv(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

@@ -3,14 +3,11 @@ makes objects of (``class_path``), the arguments of these (``init_args``), and a
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.base.paths import boundary, is_inside
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import Cells
-from d9mlint.interp.library.config_files import config_value, parse_file
+from d9mlint.interp.library.config_files import config_value, files_below, parse_file
 from d9mlint.interp.library.options import PARSER, new_parser
 
 if TYPE_CHECKING:
@@ -20,8 +17,6 @@ if TYPE_CHECKING:
 CLASS, ARGUMENTS = "class_path", "init_args"
 _SUBCOMMANDS = ("fit", "train")
 _ENDINGS = (".yaml", ".yml")
-_MOST_FILES = 100
-_DEEPEST = 3
 
 
 class Named(NamedTuple):
@@ -36,7 +31,7 @@ def found(interp: Interp, entry: RunnerEntry) -> list[dict[str, Any]]:
     of the parts that it reads, or name a class."""
     parts = {one.part for one in entry.makes if one.part} | {one.part for one in entry.from_files}
     known: list[dict[str, Any]] = []
-    for path in _files(interp):
+    for path in files_below(interp, interp.entry_directory, _ENDINGS):
         interp.config_files.add(path)
         data = parse_file(path)
         if not isinstance(data, dict):
@@ -47,23 +42,6 @@ def found(interp: Interp, entry: RunnerEntry) -> list[dict[str, Any]]:
         if len(parts & data.keys()) > 1 or any(_path_in(data, one) for one in entry.makes):
             known.append(data)
     return known
-
-
-def _files(interp: Interp) -> Iterator[str]:
-    top = interp.entry_directory
-    if not top or not is_inside(top, boundary(interp.modules.root)):
-        return
-    count = 0
-    for directory, below, names in os.walk(top):
-        depth = os.path.relpath(directory, top).count(os.sep) + (directory != top)
-        below[:] = sorted(one for one in below if not one.startswith(".")) if depth < _DEEPEST else []
-        interp.config_files.add(directory)
-        for name in sorted(names):
-            if name.endswith(_ENDINGS) and not name.startswith("."):
-                count += 1
-                if count > _MOST_FILES:
-                    return
-                yield os.path.join(directory, name)
 
 
 def _path_in(config: dict[str, Any], made: Made) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.paths import boundary, is_inside, read_limited
@@ -66,6 +66,30 @@ def found_in(interp: Interp, path: str, bases: list[str]) -> str | None:
             interp.config_files.add(full)
             return full
     return None
+
+
+_MOST_FILES = 100
+_MOST_FOLDERS = 1000
+_DEEPEST_FOLDER = 3
+
+
+def files_below(interp: Interp, top: str, endings: tuple[str, ...]) -> Iterator[str]:
+    """The files in a directory of the project, and in those below, whose names end so."""
+    if not top or not is_inside(top, boundary(interp.modules.root)):
+        return
+    count = 0
+    for number, (directory, below, names) in enumerate(os.walk(top)):
+        depth = os.path.relpath(directory, top).count(os.sep) + (directory != top)
+        below[:] = sorted(one for one in below if not one.startswith(".")) if depth < _DEEPEST_FOLDER else []
+        if number == _MOST_FOLDERS:
+            return
+        interp.config_files.add(directory)
+        for name in sorted(names):
+            if name.endswith(endings) and not name.startswith("."):
+                count += 1
+                if count > _MOST_FILES:
+                    return
+                yield os.path.join(directory, name)
 
 
 def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:

@@ -106,7 +106,7 @@ def _taken(interp: Interp, value: v.Value, node: Any) -> v.Value | None:
     if isinstance(value, v.Mapping):
         items = {key: _taken(interp, one, node) or one for key, one in value.items.items()}
         made = v.Mapping(items, value.open, attributes=True)
-        made.option = value.option
+        made.option, made.files = value.option, value.files
         return made
     if isinstance(value, v.Cls) and has_fields(value):
         return parsed(interp, value, v.NO_ARGS, node)

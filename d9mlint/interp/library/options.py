@@ -10,6 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.context import PARSED
 from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import composed, config_value, hydra_config, load_literal
+from d9mlint.interp.library.given_files import in_any, is_path
 from d9mlint.interp.library.own_paths import literal_path
 from d9mlint.interp.methods import named_from
 from d9mlint.ir import nodes as m
@@ -441,6 +442,12 @@ _OPENING = "open"
 """The method of a path that gives the file."""
 
 
+def _opened(value: v.Value | None) -> v.Value | None:
+    """The path with which something is made, such as a file that is open; or that path itself."""
+    of_path = not isinstance(value, v.Obj) or is_path(value) or not value.args.pos
+    return value if of_path or not isinstance(value, v.Obj) else value.args.pos[0]
+
+
 def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``yaml.safe_load(open('config.yaml'))``, ``OmegaConf.load('c.yaml')``, ``json.load(...)``, ``toml.loads(...)``."""
     first = args.pos[0] if args.pos else None
@@ -449,15 +456,13 @@ def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
         first = first.owner
     if isinstance(first, v.Obj) and first.owner is not None and first.api.rpartition(".")[2] == _OPENING:
         first = first.owner
-    path = literal_path(first)
-    if path is None and isinstance(first, v.Obj):
-        path = literal_path(first.args.pos[0] if first.args.pos else None)
+    path, opened = literal_path(first), _opened(first)
     if path is None:
+        path = literal_path(opened)
+    data = load_literal(interp, path) if path is not None else None
+    value = config_value(data, path or "") if data is not None else in_any(interp, api, opened)
+    if value is None:
         return None
-    data = load_literal(interp, path)
-    if data is None:
-        return None
-    value = config_value(data, path)
     if isinstance(value, v.Mapping) and api.startswith("omegaconf"):
         value.attributes = True
     return value

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import called_name, nodes, receiver
+from d9mlint.ir.traversal import called_name, nodes, parents, receiver, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.project.modules import ModuleFile
 
 LONGEST = 1000
 """Characters of a text that ``eval`` is followed into."""
@@ -163,6 +165,74 @@ def modules_like(interp: Interp, node: Any) -> list[v.Value]:
             if mod is not None and len(made) < MOST_MODULES:
                 made.append(mod)
     return made or [v.UNKNOWN]
+
+
+_MOST_FILES = 200
+"""In so many files at most what is asked of a module is looked for."""
+
+
+def modules_with(interp: Interp, node: Any) -> v.Value:
+    """The modules of the project that ``import_module(name)`` may mean where nothing is known of the name, as what it is
+    given on the command line: those beside the program, and below, that define all that it asks the module for."""
+    names = _asked_of(interp, node) if isinstance(node, m.Call) else set[str]()
+    top = interp.entry_directory or interp.modules.root
+    files = [one for one in interp.modules.files if not one.notebook and one.path.startswith(f"{top}/")]
+    if not names or len(files) > _MOST_FILES:
+        return v.UNKNOWN
+    meant = []
+    for file in files:
+        if file is interp.frame.file or file is interp.entry:
+            continue
+        interp.whole(file)
+        if file.defines(sorted(names)):
+            meant.append(file)
+    if len(meant) > v.MAX_ALTERNATIVES:
+        return v.UNKNOWN
+
+    def imported(file: ModuleFile) -> Callable[[], v.Value]:
+        return lambda: interp.import_found(interp.modules.found(file), interp.modules.name_of(file))
+
+    if len(meant) == 1:
+        return imported(meant[0])()
+    return _alternatives(interp, [imported(file) for file in meant]) if meant else v.UNKNOWN
+
+
+def _asked_of(interp: Interp, node: m.Call) -> set[str]:
+    """The names that the running function reads of what a call gives, at the call or by a variable of its own."""
+    function = running(interp)
+    above = parents(function) if function is not None else {}
+    user = above.get(id(node))
+    if isinstance(user, m.Attr):
+        return _own({user.name})
+    first = _read_from(user, node)
+    if first or function is None:
+        return _own({first})
+    target = user.targets[0] if isinstance(user, m.Assign) and len(user.targets) == 1 else None
+    if not isinstance(target, m.Name) or "." in target.id:
+        return set()
+    found = set()
+    for one in variables(function).get(target.id, ()):
+        _, _, rest = one.id.partition(".")
+        found.add(rest.partition(".")[0] or _read_from(above.get(id(one)), one))
+    return _own(found)
+
+
+def _read_from(user: Any, node: Any) -> str:
+    """The name that ``getattr(module, "name")`` reads of a module at a node."""
+    if (
+        isinstance(user, m.Call)
+        and called_name(user) == "getattr"
+        and len(user.args) > 1
+        and user.args[0] is node
+    ):
+        named = user.args[1]
+        return named.value if isinstance(named, m.Const) and isinstance(named.value, str) else ""
+    return ""
+
+
+def _own(names: set[str]) -> set[str]:
+    """Names without those that every module has."""
+    return {one for one in names if one and not one.startswith("__")}
 
 
 def name_pattern(interp: Interp, node: m.Expr) -> str | None:

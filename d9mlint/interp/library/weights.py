@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.containers import CONTAINERS, container_of, parts
+from d9mlint.interp.containers import CONTAINERS, added, container_of, parts
 from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.given_instead import is_made_where_given, others
 from d9mlint.interp.library_modules import is_module
@@ -38,6 +38,7 @@ LOADING_METHODS = (
 )
 """Methods that load weights."""
 _MARK = "@loaded"
+_MOST_NESTED = 4
 _LENIENT = ("by_name", "skip_mismatch")
 """Arguments of ``load_weights`` that may leave some weights as they are, where they are true."""
 
@@ -244,17 +245,42 @@ def _reach(interp: RunView, value: v.Value, seen: dict[v.Value, None], graphs: b
 
 
 def _held(interp: RunView, value: v.Inst | v.Obj, graphs: bool) -> Iterator[v.Value]:
+    tracks = isinstance(value, v.Inst) and _is_keras_layer(interp, value)
     for name, held in list(value.attrs.items()):
         if not name.startswith("@"):
-            yield from (one for one in v.alternatives(held) if _registers(interp, one))
+            inner = _spread(held) if tracks else v.alternatives(held)
+            yield from (one for one in inner if _registers(interp, one))
     if isinstance(value, v.Obj):
         holder = interp.kb.role(value.api, "holds")
         if value.api in CONTAINERS:
             yield from parts(value)
         elif graphs and value.type != TENSOR:
             yield from _given(value)
+            yield from added(value)
         elif holder is not None:
             yield value.args.get(holder.arg or "data", holder.pos or 0) or v.UNKNOWN
+
+
+def _is_keras_layer(interp: RunView, value: v.Inst) -> bool:
+    """Whether an instance is a layer or a model of Keras, whose parts are also those in its lists and mappings."""
+    kb = interp.kb
+    return any(kb.role(kb.canonical(base), "takes-mode") is not None for base in value.cls.external_bases())
+
+
+def _spread(value: v.Value, depth: int = 0) -> Iterator[v.Value]:
+    """What a list or a mapping holds, and all other values themselves."""
+    inner = (
+        value.elts
+        if isinstance(value, v.Items)
+        else value.items.values()
+        if isinstance(value, v.Mapping)
+        else None
+    )
+    if inner is None or depth == _MOST_NESTED:
+        yield from v.alternatives(value)
+        return
+    for one in list(inner):
+        yield from _spread(one, depth + 1)
 
 
 def _given(value: v.Obj) -> Iterator[v.Value]:
@@ -274,7 +300,8 @@ def _registers(interp: RunView, value: v.Value) -> bool:
         return isinstance(value.owner, v.Obj) and is_module(interp, value.owner)
     if isinstance(value, v.Inst):
         named = any("Module" in base for base in value.cls.external_bases())
-        return named or value.cls.find("forward") is not None or container_of(value) is not None
+        torch = named or value.cls.find("forward") is not None or container_of(value) is not None
+        return torch or _is_keras_layer(interp, value)
     if not isinstance(value, v.Obj):
         return False
     return value.type != TENSOR or interp.kb.role(value.api, "holds") is not None
