@@ -28,6 +28,7 @@ from d9mlint.interp import (
     given_instead,
     given_options,
     idle,
+    missing_attributes,
     named_weights,
     order_cuts,
     order_last,
@@ -1431,23 +1432,23 @@ class Interp:
         env = self.frame.env
         before = self.state.copy()
         before_vars = dict(env.vars)
-        self.block(stmt.body)
-        if self.state.alive:
-            self.block(stmt.orelse)
+        instead = missing_attributes.handler_of_missing(self, stmt)
+        handlers = [] if instead is not None or missing_attributes.are_idle(self, stmt) else stmt.handlers
+        if instead is not None:
+            self._handle(instead, stmt)
+        else:
+            self.block(stmt.body)
+            if self.state.alive:
+                self.block(stmt.orelse)
         end, end_vars = self.state, dict(env.vars)
         loaded = loaded_between(before, end)
         lost: dict[str, Setting] = {}
         self.branching += 1
-        for handler in stmt.handlers:
+        for handler in handlers:
             # A handler may run from anywhere in the body: seeds of the body may or may not have happened.
             self.state = join_states([before, end]) if end.alive else before.copy()
             env.vars.update(before_vars)
-            self.listeners.tell(HandlerEvent(handler, stmt))
-            if handler.type is not None:
-                self.eval(handler.type)
-            if handler.name:
-                env.vars[handler.name] = v.UNKNOWN
-            self.block(handler.body)
+            self._handle(handler, stmt)
             if self.state.alive:
                 # Who goes on without the file has the weights that the model began with.
                 lost |= {name: one for name, one in loaded.items() if self.state.modes.get(name) != one}
@@ -1470,6 +1471,14 @@ class Interp:
             self.state.alive = True
             self.block(stmt.final)
             self.state.alive = alive and self.state.alive
+
+    def _handle(self, handler: m.Handler, stmt: m.Try) -> None:
+        self.listeners.tell(HandlerEvent(handler, stmt))
+        if handler.type is not None:
+            self.eval(handler.type)
+        if handler.name:
+            self.frame.env.vars[handler.name] = v.UNKNOWN
+        self.block(handler.body)
 
     def exec_with(self, stmt: m.With) -> None:
         """``with``: contexts are visible to what runs inside; some restore what they changed."""

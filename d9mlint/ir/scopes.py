@@ -11,6 +11,7 @@ from d9mlint.ir.traversal import nodes, parents, statements
 
 _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
+_set_attributes: dict[int, tuple[object, frozenset[str]]] = memo()
 _bound: dict[int, tuple[object, frozenset[str]]] = memo()
 _declared: dict[int, tuple[object, frozenset[str]]] = memo()
 _stored: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -215,6 +216,27 @@ def counted_attributes(facts: m.FileFacts) -> frozenset[str]:
                     names.add(path.rpartition(".")[2])
     result = frozenset(names - {""})
     _counted[id(facts)] = (facts, result)
+    return result
+
+
+def assigned_attributes(facts: m.FileFacts) -> frozenset[str]:
+    """The names of attributes that a file assigns, of whatever: ``x.name = 1``, ``setattr(x, "name", 1)``."""
+    known = _set_attributes.get(id(facts))
+    if known is not None and known[0] is facts:
+        return known[1]
+    names: set[str] = set()
+    for function in facts.functions:
+        for one in nodes(list(function.body)):
+            if isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id == "setattr":
+                names.update(str(arg.value) for arg in one.args[1:2] if isinstance(arg, m.Const))
+        for stmt in statements(function.body):
+            for target in nodes(_all_targets(stmt)):
+                if isinstance(target, m.Name) and "." in target.id:
+                    names.add(target.id.rpartition(".")[2])
+                elif isinstance(target, m.Attr):
+                    names.add(target.name.rpartition(".")[2])
+    result = frozenset(names)
+    _set_attributes[id(facts)] = (facts, result)
     return result
 
 

@@ -130,6 +130,7 @@ Role = Literal[
     "graph-gradient",
     "graph-seed",
     "has-parts",
+    "has-only",
     "hides-ops",
     "holds",
     "goes-on",

@@ -303,6 +303,9 @@ class Checkpoints(Rule):
     """Where checkpoints are loaded that hold no objects."""
     given = remembered(list[tuple[Where, frozenset[str], str]])
     """Where objects are given their states, in which loops, and what they are: empty where that is not known."""
+    entries = remembered(list[tuple[str, Site, str]])
+    """The entries of files that models and optimizers were given as their states: where the file was loaded, and the key,
+    empty where it is not known."""
     held = remembered(set[str])
     """The kinds of what checkpoints hold the states of."""
     stepped_in = remembered(set[str])
@@ -847,6 +850,9 @@ class Checkpoints(Rule):
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
         state = call.args.get("state_dict", 0)
         models = frozenset(models_made(call.owner)) if kind == "model" else frozenset()
+        for site in sources(state) if state is not None and kind in ("model", "optimizer") else ():
+            key = key_of(state) if state is not None else None
+            self.entries.append((kind, site, key if isinstance(key, str) else ""))
         for site in sources(state) if state is not None else ():
             if site in self.read and all(one.site != site for one, _ in self.loads):
                 self.loads.append(self.read[site])
@@ -1160,6 +1166,8 @@ class Checkpoints(Rule):
         given = {kind for _, _, kind in self.given}
         if "" in given or not trained:
             return []
+        if self._takes_weights():
+            given.discard("optimizer")
         resumes = any(loop in self.trains_in for loop in self.resumed.known())
         kinds = set(self.held) - given
         if "optimizer" not in given:
@@ -1173,6 +1181,14 @@ class Checkpoints(Rule):
         ahead = any(loop not in self.trains_in for loop in self.stepped_in)
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on or ahead else set())
         return [kind for kind in ("scheduler", "scaler") if kind in kinds & uses]
+
+    def _takes_weights(self) -> bool:
+        """Whether all that optimizers are given as their states is what models are given: the weights."""
+        weights = {(site, key) for kind, site, key in self.entries if kind == "model" and key}
+        given = [(site, key) for kind, site, key in self.entries if kind == "optimizer"]
+        return len(given) == sum(kind == "optimizer" for _, _, kind in self.given) and weights.issuperset(
+            given
+        )
 
     def _loaded_elsewhere(self, place: Where) -> bool:
         """Whether all that the program loads, it loads in other files: what loads beside a place is not what resumes."""

@@ -68,6 +68,7 @@ from d9mlint.interp.library.set_by_name import (
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
+from d9mlint.interp.missing_attributes import has
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
@@ -505,6 +506,8 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return opt.holds_option(owner, name)
         if isinstance(owner, v.Mapping) and owner.attributes and name in owner.items:
             return v.TRUE
+        if isinstance(owner, v.Inst) and isinstance(name, str) and has(interp, owner, name) is False:
+            return v.FALSE
         kind = _CONTAINERS.get(owner.kind) if isinstance(owner, v.Items) else None
         if kind is not None and isinstance(name, str) and hasattr(kind, name):
             return v.TRUE

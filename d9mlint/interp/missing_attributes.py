@@ -1,0 +1,115 @@
+"""Attempts that ask for an attribute first: ``try: x.module.train()``, ``except AttributeError: x.train()``.
+
+Where the object is one of the project that surely has no such attribute, only the handler runs; where it surely has it, the
+handler does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import conditions
+from d9mlint.interp import values as v
+from d9mlint.interp.containers import NAMELESS
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assigned_attributes
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+_MISSING = "AttributeError"
+_CATCHING = frozenset({_MISSING, "Exception", "BaseException"})
+
+
+def handler_of_missing(interp: Interp, stmt: m.Try) -> m.Handler | None:
+    """The handler that runs in place of the body, whose first statement asks for an attribute that is not there."""
+    handler = next((one for one in stmt.handlers if not _CATCHING.isdisjoint(_caught(one))), None)
+    if handler is None or _has_attribute(interp, stmt) is not False:
+        return None
+    return handler
+
+
+def are_idle(interp: Interp, stmt: m.Try) -> bool:
+    """Whether the handlers are for a missing attribute only, and the one that the body asks for is there."""
+    only = all(_caught(one) == {_MISSING} for one in stmt.handlers)
+    return only and len(stmt.body) == 1 and _has_attribute(interp, stmt) is True
+
+
+def _caught(handler: m.Handler) -> set[str]:
+    if handler.type is None:
+        return {"BaseException"}
+    named = handler.type.elts if isinstance(handler.type, m.Seq) else [handler.type]
+    return {one.id if isinstance(one, m.Name) else "" for one in named}
+
+
+def _has_attribute(interp: Interp, stmt: m.Try) -> bool | None:
+    if interp.entry is None or interp.guessing or interp.uncertain:
+        return None
+    first = _first(interp, stmt.body)
+    head, *rest = first.id.split(".") if first is not None else [""]
+    if first is None or not rest:
+        return None
+    value = interp.lookup(head) or v.UNKNOWN
+    for part in rest:
+        if not isinstance(value, v.Inst):
+            value = _of_library(interp, value, part, first)
+            continue
+        found = has(interp, value, part)
+        if found is not True:
+            return found
+        held = dict.get(value.attrs, part) or value.cls.find(part) or v.UNKNOWN
+        # What a property gives is not known.
+        value = v.UNKNOWN if isinstance(held, v.Func) and held.fn.decorators else held
+    # Of objects of libraries nothing is known but the attributes that the program's own are in.
+    return True if isinstance(interp.lookup(head), v.Inst) and value is not v.UNKNOWN else None
+
+
+def _of_library(interp: Interp, value: v.Value, name: str, node: m.Name) -> v.Value:
+    """An attribute of an object of a library that a call has made, such as the data of a loader."""
+    return interp.attribute(value, name, node) if isinstance(value, v.Obj) else v.UNKNOWN
+
+
+def _first(interp: Interp, body: list[m.Stmt]) -> m.Name | None:
+    """The name with attributes that a body evaluates first."""
+    stmt = body[0] if body else None
+    if isinstance(stmt, m.If) and isinstance(stmt.test, (m.Name, m.Const, m.Unary)):
+        answer = conditions.condition(interp, stmt.test).answer
+        if answer is not None:
+            return _first(interp, stmt.body if answer else stmt.orelse)
+        both = [_first(interp, stmt.body), _first(interp, stmt.orelse)]
+        return both[0] if both[0] is not None and both[1] is not None and _same(*both) else None
+    node: object = stmt.value if isinstance(stmt, (m.ExprStmt, m.Assign, m.Return)) else None
+    while not isinstance(node, m.Name):
+        if isinstance(node, m.Call):
+            node = node.func
+        elif isinstance(node, (m.Attr, m.Subscript)):
+            node = node.value
+        else:
+            return None
+    return node
+
+
+def _same(one: m.Name | None, other: m.Name | None) -> bool:
+    """Whether two names are attributes of one object."""
+    return one is not None and other is not None and one.id.rpartition(".")[0] == other.id.rpartition(".")[0]
+
+
+def has(interp: Interp, value: v.Inst, name: str) -> bool | None:
+    """Whether an object of a class of the project has an attribute."""
+    if name in value.attrs or value.cls.find(name) is not None:
+        return True
+    if any(key.startswith(NAMELESS) for key in value.attrs if isinstance(key, str)):
+        return None
+    if any(value.cls.find(one) is not None for one in ("__getattr__", "__getattribute__")):
+        return None
+    if any(one.decorated or one.metaclass is not None for one in value.cls.mro()):
+        return None
+    for base in value.cls.external_bases():
+        known = interp.kb.role(interp.kb.canonical(base), "has-only")
+        if base != "object" and (known is None or name in known.more):
+            return None
+    if name.startswith("_") or any(
+        name in assigned_attributes(interp.whole(one)) for one in interp.run_files()
+    ):
+        return None
+    return False
