@@ -287,7 +287,11 @@ def pin(compiled: Compiled, library: str, versions: str) -> str:
 
 
 def test_every_op_of_other_libraries_is_reported(compiled: Compiled, tmp_path: Path) -> None:
-    ops = [op for op in compiled.ops if op.apis[0].partition(".")[0] not in ("torch", "tf", "keras", "tfa")]
+    ops = [
+        op
+        for op in compiled.ops
+        if op.apis[0].partition(".")[0] not in ("torch", "tf", "keras", "tfa", "tensorflow_addons")
+    ]
     # What only draws has its own rules; that op determinism refuses it is said in the help of DET306.
     # What ops of PyTorch do inside of other libraries has its own cases.
     # So has what is said only where more is seen than a call.
