@@ -989,15 +989,21 @@ _UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*")
 _LONGEST_PARAGRAPH = 20_000
 _NO_SENTENCE = re.compile(r"^\s*#|\||</?t[dh]\b")
 """A line that is a heading or a row of a table."""
-_SENTENCE = re.compile(r"(?:[^.!?|\n]|\.(?=\w)|\n(?![\s*+-]))+")
+_SENTENCE = re.compile(r"(?:[^.!?|\n。！？；]|\.(?=\w)|\n(?![\s*+-]))+")
 _USED = re.compile(
     r"\b(?:us(?:e|es|ed|ing)|requir(?:es?|ing)|needs?|based on|(?:tested|developed|implemented|written|run|runs|built"
-    r"|trained|coded|created|works?|done|made) (?:with|on|under|using|in))\s+",
+    r"|trained|coded|created|works?|done|made) (?:with|on|under|using|in)"
+    # German, French, Spanish, Portuguese, Italian and Russian.
+    r"|basiert auf|benötigt|verwendet|basée? sur|utilise|nécessite|basad[oa] en|usando|requiere|basead[oa] em|requer"
+    r"|basat[oa] su|utilizza|richiede|на основе|использует|требует)\s+"
+    # Chinese and Japanese have no spaces.
+    r"|(?:基于|基於|使用|采用|採用|需要|依赖|用)\s*",
     re.IGNORECASE,
 )
 _OF_OTHERS = re.compile(
     r"\b(?:not|never|original|originally|official|authors?|papers?|previous|previously|old|older|earlier|they|their|other"
-    r"|others|compar\w*|instead|unlike|if|when|whether|before|since|should|may|might|could|results?|faster|slower)\b|n't\b",
+    r"|others|compar\w*|instead|unlike|if|when|whether|before|since|should|may|might|could|results?|faster|slower)\b|n't\b"
+    r"|原|官方|论文|論文|作者|如果|不|未|旧|之前|其他",
     re.IGNORECASE,
 )
 """What a sentence says before of which another program, or another time, is meant."""
@@ -1015,7 +1021,7 @@ _NOT_SURELY = re.compile(
 _IN_LIST = re.compile(
     r"(?:the\s+)?([A-Za-z][\w+-]*(?:\s+version)?(?:[ \t=-]*\(?v?\d+(?:\.\d+)*\)?)?)"
     r"(?:\s*(?:,\s*(?:and\s+)?|\band\s+|\bwith\s+|&\s*|\+\s+)|\s*[.)]?\s*$"
-    r"|\s+(?:on|under|for|as|in|to)\s|\s+(?:framework|librar)\w*)",
+    r"|\s+(?:on|under|for|as|in|to)\s|\s+(?:framework|librar)\w*|\s*(?!或|及?以|\s)[^\x00-\x7f])",
     re.ASCII | re.IGNORECASE,
 )
 """One of the names, with or without a release, that a sentence lists, and what follows it."""

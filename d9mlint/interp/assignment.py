@@ -102,7 +102,6 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         return
     known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
     rest = element(interp, value) if known_parts else v.UNKNOWN
-    first = _first_of(interp, value) if isinstance(value, v.Obj) and not starred else None
     divided = isinstance(value, v.Obj) and not starred and parted.part(interp, value, None) is not None
     if isinstance(value, v.Obj) and divided:
         for index, one in enumerate(target.elts):
@@ -113,17 +112,18 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             assign(interp, one, rest_of(interp, value, index))
         return
     for index, one in enumerate(target.elts):
-        assign(interp, one, rest if index or first is None else first)
+        part = _part_of(interp, value, index) if isinstance(value, v.Obj) and not starred else None
+        assign(interp, one, rest if part is None else part)
 
 
-def _first_of(interp: Interp, value: v.Obj) -> v.Obj | None:
-    """The first of several things that a call of a library gives, where its class is known: it was made there."""
-    made = interp.kb.result_type(f"{value.api}.element[0]")
+def _part_of(interp: Interp, value: v.Obj, index: int) -> v.Obj | None:
+    """One of several things that a call of a library gives, where its class is known: it was made there."""
+    made = interp.kb.result_type(f"{value.api}.element[{index}]")
     if not made:
         return None
-    first = v.Obj(value.api, made, value.args, value.node)
-    first.file = value.file
-    return first
+    part = v.Obj(value.api, made, value.args, value.node)
+    part.file = value.file
+    return part
 
 
 def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:

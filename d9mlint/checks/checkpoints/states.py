@@ -108,6 +108,8 @@ _SAVE, _LOAD = "torch.save", "torch.load"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
 _OPTAX = "optax."
+_STATE_OF_JAX = "optax.OptState"
+"""The type of the states of optimizers of JAX."""
 _MADE_BY_JAX = ("jax.", _OPTAX, "flax.")
 _KEY = re.compile(r"(^|[._])(prng|rng|key)(s?$|_)", re.IGNORECASE)
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
@@ -1305,10 +1307,18 @@ def _is_given_by(value: m.Expr, call: Any) -> bool:
 
 
 def _of_jax(content: v.Value) -> bool:
-    """Whether a dictionary has something that is called an optimizer's state beside what libraries of JAX have made."""
+    """Whether a dictionary has the state of an optimizer, or something that is called so, beside what libraries of JAX have
+    made."""
     items = content.items if isinstance(content, v.Mapping) else {}
-    named = any(_OPTIMIZER.search(str(key)) and not isinstance(one, v.Lit) for key, one in items.items())
+    named = any(
+        (_OPTIMIZER.search(str(key)) and not isinstance(one, v.Lit)) or _is_state_of_jax(one)
+        for key, one in items.items()
+    )
     return named and any(_by_jax(part) for one in items.values() for part in v.alternatives(one))
+
+
+def _is_state_of_jax(value: v.Value) -> bool:
+    return any(isinstance(one, v.Obj) and one.type == _STATE_OF_JAX for one in v.alternatives(value))
 
 
 def _by_jax(value: v.Value) -> bool:
@@ -1497,7 +1507,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         text = "" if plain else f"{key}.{_receiver(value.node)}"
         if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
             found.add("scheduler")
-        elif kind.startswith("torch.optim.") or _OPTIMIZER.search(text):
+        elif kind.startswith("torch.optim.") or kind == _STATE_OF_JAX or _OPTIMIZER.search(text):
             found.add("optimizer")
         elif kind.endswith("GradScaler") or _SCALER.search(text):
             found.add("scaler")
