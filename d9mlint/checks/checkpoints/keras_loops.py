@@ -41,7 +41,7 @@ class KerasLoops(Rule):
     stepped = remembered_table(tuple[Site, str], str)
     """Where optimizers were made that take steps in loops which began later, and what they are called."""
     first = remembered_table(str, int)
-    """The numbers with which loops over ranges are told to begin, where they are known."""
+    """The first numbers that are given to loops over ranges, where they are known."""
     in_round = remembered(set[str])
     """Loops in whose rounds an optimizer has taken a step."""
     at_end = remembered(set[tuple[Where, str]])
