@@ -119,7 +119,8 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
 def _part_of(interp: Interp, value: v.Obj, index: int) -> v.Obj | None:
     """One of several things that a call of a library gives, where its class is known: it was made there."""
     made = interp.kb.result_type(f"{value.api}.element[{index}]")
-    if not made:
+    if not made or (index and made == interp.kb.result_type(value.api)):
+        # What is said of all that a module has is not said of the parts of what its functions give.
         return None
     part = v.Obj(value.api, made, value.args, value.node)
     part.file = value.file

@@ -1,4 +1,4 @@
-"""DET601: weights of Keras that a training loop of the program saves, and goes on from."""
+"""DET601 and DET603: weights of Keras that a training loop of the program saves, and goes on from."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from d9mlint.base.terminal import listed
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, start_of
 from d9mlint.checks.checkpoints.keras import keeps_state
 from d9mlint.checks.checkpoints.stages import tests_around
-from d9mlint.checks.checkpoints.weights import WHOLE, Loaded, Saved, file_of, models_made
+from d9mlint.checks.checkpoints.weights import WHOLE, Loaded, Saved, file_of, models_made, numbered_as_counted
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
+from d9mlint.interp.emptiness import RANGES
+from d9mlint.interp.events import CallEvent, EndEvent, Loop, LoopEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -22,9 +24,10 @@ from d9mlint.ir import nodes as m
 
 
 class KerasLoops(Rule):
-    """DET601: weights of Keras that a training loop of the program saves, and goes on from."""
+    """DET601: weights of Keras that a training loop of the program saves, and goes on from. DET603: it begins with the
+    round at whose end they were saved."""
 
-    codes = ("DET601",)
+    codes = ("DET601", "DET603")
     saved = remembered(list[Saved])
     """Weights that are saved in loops."""
     loaded = remembered(list[Loaded])
@@ -37,6 +40,12 @@ class KerasLoops(Rule):
     """The loops that go on from a number that was read, or that an option gives."""
     stepped = remembered_table(tuple[Site, str], str)
     """Where optimizers were made that take steps in loops which began later, and what they are called."""
+    first = remembered_table(str, int)
+    """The first numbers that are given to loops over ranges, where they are known."""
+    in_round = remembered(set[str])
+    """Loops in whose rounds an optimizer has taken a step."""
+    at_end = remembered(set[tuple[Where, str]])
+    """Where weights are saved behind the steps of a round, under its number, and the loop."""
     kept = remembered(set[Site])
     """Those that a checkpoint has."""
 
@@ -61,11 +70,18 @@ class KerasLoops(Rule):
             place = Where(self.run, call.node, call.api)
             tests = tests_around(self.run, call.node)
             self.saved.append(Saved(place, frozenset(), loops, self.run.state.aside, models, file, tests))
+            node = argument_node(call.node, "filepath", 0)
+            self.at_end.update(
+                (place, loop.key)
+                for loop in self.run.loops
+                if loop.key in self.in_round and numbered_as_counted(self.run, node, loop)
+            )
 
     @on_method("apply_gradients", "minimize")
     def step(self, call: CallEvent) -> None:
         """An optimizer takes a step."""
         owner = call.owner
+        self.in_round.update(loop.key for loop in self.run.loops)
         site = made_at(owner) if isinstance(owner, v.Obj) and keeps_state(self.run, owner) else None
         name = call.node.func.id.rpartition(".")[0] if _is_named(call.node) else ""
         if site is not None and isinstance(owner, v.Obj) and name:
@@ -94,6 +110,9 @@ class KerasLoops(Rule):
         loop, begins = event
         if begins and self.loaded:
             self.began[loop.key] = Moment(self.run.steps)
+            number = _first_number(loop)
+            if number is not None:
+                self.first[loop.key] = number
             start = start_of(self.run, loop)
             if start is not None and start.from_first:
                 self.resumed.setdefault(loop.key, lambda: start)
@@ -103,6 +122,8 @@ class KerasLoops(Rule):
         """What the program does is known."""
         if self.run.entry is None:
             return
+        for saved in self.saved:
+            self._repeats(saved)
         reported: set[str] = set()
         for saved in self.saved:
             names = self._lost(saved)
@@ -116,6 +137,24 @@ class KerasLoops(Rule):
                     "save the model and the optimizer in a `tf.train.Checkpoint`, and restore both",
                     subject=saved.place.subject,
                 )
+
+    def _repeats(self, saved: Saved) -> None:
+        """The loop begins with the round that has ended when the weights were saved which the program loads."""
+        for loop in saved.loops:
+            if saved.file is None or (saved.place, loop) not in self.at_end or loop not in self.first:
+                continue
+            number = self.first[loop]
+            for one in saved.before(loop, self.loaded, self.began.get(loop)):
+                if one.file is not None and one.file.number_in(saved.file) == number:
+                    self.report(
+                        "DET603",
+                        saved.place,
+                        f"`{one.file.begins}`, which is loaded, is saved at the end of epoch {number}, and the loop begins "
+                        "with it: that epoch is repeated",
+                        f"begin with epoch {number + 1}",
+                        subject=saved.place.subject,
+                    )
+                    return
 
     def _lost(self, saved: Saved) -> list[str]:
         """The optimizers that begin from nothing where a run goes on from these weights."""
@@ -132,6 +171,18 @@ class KerasLoops(Rule):
                 if found:
                     return list(dict.fromkeys(found))
         return []
+
+
+def _first_number(loop: Loop) -> int | None:
+    """The number that is given for the first round of a loop over a range; None where that is not known."""
+    over = loop.over
+    while isinstance(over, v.Obj) and over.api in PASS_THROUGH and over.args.pos:
+        over = over.args.pos[0]
+    if not isinstance(over, v.Obj) or over.api not in RANGES or len(over.args.pos) < 2:
+        return None
+    first = over.args.pos[0]
+    known = isinstance(first, v.Lit) and not first.option and type(first.value) is int
+    return first.value if isinstance(first, v.Lit) and known else None
 
 
 def _objects(value: v.Value) -> Iterator[v.Obj]:

@@ -23,7 +23,7 @@ from d9mlint.ir.scopes import assignments
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
-    from d9mlint.interp.events import CallEvent
+    from d9mlint.interp.events import CallEvent, Loop
     from d9mlint.interp.view import RunView
 
 _MOST_NAMES = 4
@@ -47,9 +47,16 @@ class File(NamedTuple):
             return False
         if self.ends is not None:
             return bool(self.begins) and (self.begins, self.ends) == (other.begins, other.ends)
+        return self.number_in(other) is not None
+
+    def number_in(self, other: File) -> int | None:
+        """The number that this constant name has where another name has that of a round; None where it has none."""
+        if self.ends is not None or other.ends is None:
+            return None
         if not self.begins.startswith(other.begins) or not self.begins.endswith(other.ends):
-            return False
-        return self.begins[len(other.begins) : len(self.begins) - len(other.ends)].isdecimal()
+            return None
+        number = self.begins[len(other.begins) : len(self.begins) - len(other.ends)]
+        return int(number) if number.isdecimal() else None
 
 
 class Loaded(NamedTuple):
@@ -171,6 +178,20 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
             else:
                 name = (*here, spelled.key()) if spelled.local else spelled.key()
     return File(repr(name), numbered, *parts_of(run, value)) if name is not None else None
+
+
+def numbered_as_counted(run: RunView, node: Any, loop: Loop) -> bool:
+    """Whether a path holds the number of a loop's round as the loop counts it, not one that is computed of it."""
+    target = loop.stmt.target if isinstance(loop.stmt, m.For) else None
+    written = _expression(run, node)
+    if not isinstance(target, m.Name) or target.id not in _names(written):
+        return False
+    return not any(
+        isinstance(one, m.BinOp)
+        and one.op != "%"
+        and any(isinstance(side, m.Name) and side.id == target.id for side in (one.left, one.right))
+        for one in nodes([written])
+    )
 
 
 def _expression(run: RunView, node: Any) -> Any:
