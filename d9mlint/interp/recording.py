@@ -18,6 +18,7 @@ from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import Entropy
 from d9mlint.interp.device_names import A_GPU
+from d9mlint.interp.environment import READ
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.library.bindings import BOUND
@@ -484,7 +485,7 @@ class _Open:
         )
 
 
-_OF_OBJECTS = (BOUND, LOADED, OVERWRITTEN, REPLACED, NOT_DRAWN_SINCE)
+_OF_OBJECTS = (BOUND, LOADED, OVERWRITTEN, REPLACED, NOT_DRAWN_SINCE, READ)
 _State = tuple[tuple[Level, ...], tuple[tuple[str, Setting], ...], tuple[tuple[str, Setting], ...]]
 
 
