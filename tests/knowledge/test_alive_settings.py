@@ -238,7 +238,11 @@ PROGRAMS: dict[str, tuple[list[str], list[str], str, str]] = {
     ),
     "env.KERAS_BACKEND": (
         ["import os", "os.environ['KERAS_BACKEND'] = 'torch'", "import keras"],
-        ["model = keras.Sequential([keras.layers.Dense(1)])", "model.compile('sgd', 'mse')", "model.fit(print, print)"],
+        [
+            "model = keras.Sequential([keras.layers.Dense(1)])",
+            "model.compile('sgd', 'mse')",
+            "model.fit(print, print)",
+        ],
         "DET302",
         "",
     ),
