@@ -52,6 +52,7 @@ CallKind = Literal[
     "writes-methods",
 ]
 Role = Literal[
+    "adds-to-run",
     "all-different",
     "allocates",
     "applies",
@@ -201,6 +202,7 @@ Role = Literal[
     "resets-environment",
     "restores",
     "restores-rng",
+    "restores-run",
     "restores-model",
     "restores-weights",
     "resumes-epochs",
@@ -216,6 +218,7 @@ Role = Literal[
     "saves-in-epochs",
     "saves-in-training",
     "saves-loader",
+    "saves-run",
     "saves-variables",
     "seeds-attribute",
     "seeds-environment",
