@@ -179,7 +179,7 @@ def delete(interp: Interp, target: m.Expr) -> None:
     if isinstance(target, m.Subscript):
         owner, index = interp.eval(target.value), interp.eval(target.index)
         if is_environ(interp, owner) and isinstance(index, v.Lit):
-            interp.state.env.pop(str(index.value), None)
+            interp.unset_env(str(index.value))
         elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
             owner.items.pop(index.value, None)
             owner.open = owner.open or not happens_once(interp, owner)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.interp.devices import named
+from d9mlint.interp.state import Setting
 
 if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
 
 NOT_SET = ""
@@ -17,11 +19,36 @@ DEFAULT_BACKEND = "tensorflow"
 _OTHER_BACKENDS = ("torch", "jax")
 
 
+READ = "read: "
+"""How marks begin that hold what a library has read of a variable that the program sets after that."""
+
+
+def before_change(interp: Interp, name: str) -> None:
+    """A variable is about to be set or deleted: what a library that is imported has read of it stays as it is."""
+    entry = interp.kb.setting(f"env:{name}")
+    if entry is not None and any(interp.uses(library) for library in entry.read_by_import):
+        old = interp.state.env.get(name)
+        interp.state.modes.setdefault(f"{READ}{name}", Setting(NOT_SET, None) if old is None else old)
+
+
+def read_anew(interp: Interp, name: str) -> None:
+    """A call of a library sets a variable and what the library has read of it."""
+    interp.state.modes.pop(f"{READ}{name}", None)
+
+
+def effective(interp: RunView, name: str) -> Setting | None:
+    """The value of a variable that its library goes by; None where the program has not set it in time."""
+    read = interp.state.modes.get(f"{READ}{name}")
+    if read is None:
+        return interp.state.env.get(name)
+    return None if read.value == NOT_SET else read
+
+
 def permits(interp: RunView, only: dict[str, list[str]]) -> bool | None:
     """Whether the variables have, where the program is now, values with which a fact holds; None for unknown."""
     unknown = False
     for name, values in only.items():
-        setting = interp.state.env.get(name)
+        setting = effective(interp, name)
         value = NOT_SET if setting is None else setting.value
         if (
             setting is None
@@ -44,7 +71,7 @@ def keras_backend(interp: RunView) -> str:
     """
     if interp.kb_matches("keras", "<3"):
         return DEFAULT_BACKEND
-    setting = interp.state.env.get(KERAS_BACKEND)
+    setting = effective(interp, KERAS_BACKEND)
     if setting is None:
         return _required_backend(interp)
     return setting.value or ""
@@ -68,7 +95,7 @@ def keras_device(interp: RunView) -> str:
     """The device on which Keras trains with PyTorch: the one that the program sets, or a GPU where PyTorch has one."""
     if interp.targets is not None and interp.targets.cpu_only("torch"):
         return "cpu"
-    setting = interp.state.env.get("KERAS_TORCH_DEVICE")
+    setting = effective(interp, "KERAS_TORCH_DEVICE")
     if setting is None or setting.value is None:
         return "cuda"
     return named(interp, v.Lit(setting.value.replace("gpu", "cuda"))) or "cuda"

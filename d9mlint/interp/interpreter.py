@@ -37,6 +37,7 @@ from d9mlint.interp import (
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
 from d9mlint.interp.context import CONTEXT, INSTEAD, OPTION, QUIET, RESULT, Active, Question
+from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
     BareNameEvent,
     ContextEvent,
@@ -1899,7 +1900,13 @@ class Interp:
         if default_only and name in self.state.env:
             return
         self.listeners.tell(EnvironmentEvent(name, value, node))
+        before_change(self, name)
         self.state.env[name] = Setting(text, self.here(node), v.option_of(value))
+
+    def unset_env(self, name: str) -> None:
+        """An environment variable is deleted in the running process."""
+        before_change(self, name)
+        self.state.env.pop(name, None)
 
     def set_mode(self, name: str, value: v.Value, node: Any) -> None:
         """A determinism mode is set; see ``knowledge.model.Effect`` for names."""

@@ -18,6 +18,7 @@ from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import Entropy
 from d9mlint.interp.device_names import A_GPU
+from d9mlint.interp.environment import READ
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.library.bindings import BOUND
@@ -484,7 +485,7 @@ class _Open:
         )
 
 
-_OF_OBJECTS = (BOUND, LOADED, OVERWRITTEN, REPLACED, NOT_DRAWN_SINCE)
+_OF_OBJECTS = (BOUND, LOADED, OVERWRITTEN, REPLACED, NOT_DRAWN_SINCE, READ)
 _State = tuple[tuple[Level, ...], tuple[tuple[str, Setting], ...], tuple[tuple[str, Setting], ...]]
 
 
@@ -889,6 +890,9 @@ _ROLES = {
     "restores-weights": "gives a model its weights alone",
     "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
+    "saves-run": "saves the whole state of a run",
+    "restores-run": "restores the whole state of a run",
+    "adds-to-run": "adds an object to the state of a run",
     "saves-loader": "keeps the position in the data",
     "writes-data": "writes data into a file",
     "takes-generator": "draws from the generator that it is given",

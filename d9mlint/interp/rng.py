@@ -12,7 +12,7 @@ from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
 from d9mlint.interp.context import ASKED_FOR_FORM
-from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
+from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits, read_anew
 from d9mlint.interp.events import (
     AnyDrawEvent,
     DefaultGeneratorEvent,
@@ -445,6 +445,7 @@ def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:
     if effect.name.startswith("env:"):
         if answer:
             interp.set_env(effect.name[4:], value, node)
+            read_anew(interp, effect.name[4:])
     else:
         interp.set_mode(effect.name, value, node)
 

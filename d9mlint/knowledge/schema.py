@@ -52,6 +52,7 @@ CallKind = Literal[
     "writes-methods",
 ]
 Role = Literal[
+    "adds-to-run",
     "all-different",
     "allocates",
     "applies",
@@ -204,6 +205,7 @@ Role = Literal[
     "resets-environment",
     "restores",
     "restores-rng",
+    "restores-run",
     "restores-model",
     "restores-weights",
     "resumes-epochs",
@@ -219,6 +221,7 @@ Role = Literal[
     "saves-in-epochs",
     "saves-in-training",
     "saves-loader",
+    "saves-run",
     "saves-variables",
     "seeds-attribute",
     "seeds-environment",
@@ -773,7 +776,8 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     ``hazards`` are the exact values of an environment variable that make results vary: setting one is a finding.
     ``hazard_values`` say in words what else is a hazard. ``read_at`` are the calls that read a variable: set after
     one of them, it has no effect. After one of ``unread_after`` they do not read it, until that is called with other
-    arguments.
+    arguments. ``read_by_import`` are the libraries that read a variable when the first of them is imported: set after
+    that, it has its new value only for processes that start later.
     """
 
     id: str
@@ -789,6 +793,7 @@ class SettingEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True
     must_be_set: str = ""
     read_at: list[ReadAt] = []
     unread_after: list[ReadAt] = []
+    read_by_import: list[str] = []
     note: str = ""
     confidence: Sureness = "high"
     provenance: list[str] = []

@@ -236,6 +236,16 @@ PROGRAMS: dict[str, tuple[list[str], list[str], str, str]] = {
         "DET304",
         "",
     ),
+    "env.KERAS_BACKEND": (
+        ["import os", "os.environ['KERAS_BACKEND'] = 'torch'", "import keras"],
+        [
+            "model = keras.Sequential([keras.layers.Dense(1)])",
+            "model.compile('sgd', 'mse')",
+            "model.fit(print, print)",
+        ],
+        "DET302",
+        "",
+    ),
     "keras.fit.workers": (
         TF,
         ["model = tf.keras.Sequential()", "model.fit(print, workers=4, use_multiprocessing=True)"],

@@ -76,21 +76,20 @@ class Epochs(Rule):
             return
         nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
         header: list[Any] = [loop.stmt.iter]
-        for node in nodes(header):
-            value = self.run.value_of(node) if isinstance(node, m.Name) else None
+        named = [self.run.value_of(node) for node in nodes(header) if isinstance(node, m.Name)]
+        sites: set[Site] = set()
+        for value in (loop.over, *named):
             # The same loader may be looked at through a progress bar on one process only.
             for one in v.alternatives(value) if value is not None else ():
-                sampler = (
-                    one.args.get("sampler", 3) if isinstance(one, v.Obj) and one.type == LOADER else None
-                )
-                site = made_at(sampler) if isinstance(sampler, v.Obj) else None
-                if site is None:
+                if not isinstance(one, v.Obj) or one.type != LOADER:
                     continue
-                self.iterated.add((site, loop.key))
-                if self.run.contexts.innermost(NO_GRADIENT) is not None:
-                    self.evaluated.add(site)
-                if nested:
-                    self.repeated.add(site)
+                sites.update(site for site in self._samplers(one) if site is not None)
+        for site in sorted(sites):
+            self.iterated.add((site, loop.key))
+            if self.run.contexts.innermost(NO_GRADIENT) is not None:
+                self.evaluated.add(site)
+            if nested:
+                self.repeated.add(site)
 
     @on_method("set_epoch")
     def set_epoch(self, call: CallEvent) -> None:
@@ -115,7 +114,11 @@ class Epochs(Rule):
     def _samplers(self, value: v.Value, depth: int = 0) -> Iterator[Site | None]:
         """Where a value, or what it was made with, is made, if it is ordered by epoch."""
         for one in v.alternatives(value):
-            if isinstance(one, v.Obj) and self.run.kb.role(one.api, _BY_EPOCH) is not None:
+            if isinstance(one, v.Lit):
+                # What stands there if an option is given.
+                if one.instead is not None:
+                    yield from self._samplers(one.instead, depth)
+            elif isinstance(one, v.Obj) and self.run.kb.role(one.api, _BY_EPOCH) is not None:
                 yield made_at(one)
             elif isinstance(one, v.Obj) and depth < _MOST_WRAPPED:
                 for given in one.args.values():

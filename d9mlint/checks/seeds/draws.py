@@ -1235,6 +1235,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 unread = {x.place.site for x in seed.draws} - counting.keys()
                 first = seed.draw if seed.draw.site not in replaced | lost | unread else left[0].place
                 self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
+                for one in left:
+                    # A split before the seed is one of these draws.
+                    self.reporter.withdraw("DET109", one.place.site)
         self._masks_of_unpickled(training)
         # One call may seed several generators: their draws have one remedy, and are reported once.
         generators = sorted(self.run.kb.generators.values(), key=lambda one: -len(self._seeded_with(one)))

@@ -612,7 +612,7 @@ def _update_env(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
 
 def _pop_env(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if args.pos and isinstance(args.pos[0], v.Lit):
-        interp.state.env.pop(str(args.pos[0].value), None)
+        interp.unset_env(str(args.pos[0].value))
     return v.UNKNOWN
 
 
