@@ -13,6 +13,7 @@ from d9mlint.ir.traversal import parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
     from d9mlint.project.modules import ModuleFile
 
 FORM = frozenset({"shape", "dtype", "size", "ndim"})
@@ -33,7 +34,7 @@ def use_of_array(interp: Interp, node: Any, given: v.Value | None, fn: m.Functio
     use = _use(interp, node, above, whole)
     if use:
         return use
-    found = {_use(interp, one, above, whole) for one in _named(interp, interp.frame.file, fn, node)}
+    found = {_use(interp, one, above, whole) for one in named_uses(interp, interp.frame.file, fn, node)}
     if not found or "" in found:
         return ""
     return REDUCED if found == {REDUCED} else PASSED_THROUGH
@@ -44,13 +45,13 @@ def is_only_returned(interp: Interp, file: ModuleFile, fn: m.Function, node: Any
     above = parents(fn)
     if id(node) not in above:
         return False
-    uses = [node] if isinstance(above[id(node)], m.Return) else _named(interp, file, fn, node)
+    uses = [node] if isinstance(above[id(node)], m.Return) else named_uses(interp, file, fn, node)
     return any(isinstance(above.get(id(one)), m.Return) for one in uses) and all(
         isinstance(above.get(id(one)), m.Return) or one.id.partition(".")[2] in FORM for one in uses
     )
 
 
-def _named(interp: Interp, file: ModuleFile, fn: m.Function, node: Any) -> list[m.Name]:
+def named_uses(interp: RunView, file: ModuleFile, fn: m.Function, node: Any) -> list[m.Name]:
     """Where a function uses the variable in which it keeps this; nothing where others may use it."""
     above = parents(fn)
     stmt = above.get(id(node))

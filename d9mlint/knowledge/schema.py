@@ -597,6 +597,8 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
     without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
+    ``permutes``: asked by the first of these arguments for a share of one, and given none but these, it draws each row
+    once.
     ``trains``: it draws while it trains its receiver, or what it is given.
     ``built_later``: what it makes draws when it is first called, as layers of Keras do, which make their weights then: one
     that the program only keeps draws nothing.
@@ -638,6 +640,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bodies: list[str] = []
     package: str = ""
     in_place: bool = False
+    permutes: list[str] = []
     trains: bool = False
     built_later: bool = False
     assigned: bool = False

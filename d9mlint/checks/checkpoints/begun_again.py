@@ -21,21 +21,20 @@ _SAVES: Final = "saves-run"
 _ADDS: Final = "adds-to-run"
 
 
-class Begun(NamedTuple):
-    """A loop that counts from zero after a run was restored, and the call that did it."""
+class Restored(NamedTuple):
+    """Where a run is restored before any training, and how what is loaded ends."""
 
     place: Where
-    by: str
+    ends: frozenset[str]
 
 
 class BegunAgain(Rule):
     """DET603: loops over epochs that begin with the first one again."""
 
     codes = ("DET603",)
-    restored = remembered_table(str, frozenset[str])
-    """The calls that have restored a run before any training, as they are written, and how what they load ends."""
-    loops = remembered_table(str, Begun)
-    """The outermost loops that count from zero after that."""
+    restored = remembered(list[Restored])
+    loops = remembered_table(str, Where)
+    """The outermost loops that count from zero."""
     saved_in = remembered_table(str, frozenset[str])
     """The loops in which a run is saved, and how what is saved ends."""
     holds_more = remembered(bool)
@@ -47,7 +46,8 @@ class BegunAgain(Rule):
         role = self.run.kb.role(call.api, _RESTORES)
         if role is None or self.run.loops or self.run.training_loops:
             return
-        self.restored[call_text(call)] = ends_of(self.run, call.args.get(role.arg, role.pos))
+        ends = ends_of(self.run, call.args.get(role.arg, role.pos))
+        self.restored.append(Restored(Where(self.run, call.node, call_text(call)), ends))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, _SAVES) is not None)
     def save(self, call: CallEvent) -> None:
@@ -67,27 +67,26 @@ class BegunAgain(Rule):
     def loop(self, event: LoopEvent) -> None:
         """A loop begins."""
         loop, begins = event
-        if begins and len(self.run.loops) == 1 and self.restored.known() and counts_from_zero(loop):
-            by = next(iter(self.restored.known()))
-            self.loops.setdefault(loop.key, lambda: Begun(Where(self.run, loop.stmt, "epochs"), by))
+        if begins and counts_from_zero(loop) and len(self.run.loops) == 1:
+            self.loops.setdefault(loop.key, lambda: Where(self.run, loop.stmt, "epochs"))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        if self.holds_more or self.run.entry is None:
+        if not self.restored or self.holds_more or self.run.entry is None:
             return
         for key in self.loops.known():
             if key not in self.run.training_loops or key not in self.saved_in:
                 continue
             begun, saved = self.loops[key], self.saved_in[key]
-            loaded = self.restored[begun.by]
-            if saved and loaded and are_other_files(saved, loaded):
+            by = next((one for one in self.restored if one.place.order < begun.order), None)
+            if by is None or (saved and by.ends and are_other_files(saved, by.ends)):
                 continue
             self.report(
                 "DET603",
-                begun.place,
-                f"this loop counts from the first epoch again after `{begun.by}`: a resumed run repeats the epochs that are "
-                "over",
+                begun,
+                f"this loop counts from the first epoch again after `{by.place.subject}`: a resumed run repeats the "
+                "epochs that are over",
                 "save the number of the next epoch with the state, and begin the loop with it: "
                 "`range(first_epoch, epochs)`",
                 subject="epochs",

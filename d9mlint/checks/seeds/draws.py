@@ -66,6 +66,7 @@ from d9mlint.interp.memory import (
 )
 from d9mlint.interp.naming import names_only, needs_form_only, traced_only
 from d9mlint.interp.only_optimized import is_only_optimized
+from d9mlint.interp.permuted import is_counted
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
 from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
@@ -642,7 +643,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 return
             self._note_unused(node)
         if entry.kind == "split":
-            if entry.in_place or not self._is_dropped(node):
+            if (entry.in_place or not self._is_dropped(node)) and not is_counted(self.run, entry, node):
                 self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
