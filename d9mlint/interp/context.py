@@ -7,9 +7,12 @@ in the running activation (see ``heap``). Most calls ask nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from d9mlint.interp.heap import HEAP
+
+if TYPE_CHECKING:
+    from d9mlint.interp.events import Loop
 
 CPU_CONTEXT = "on the CPU"
 """Active inside ``with tf.device("/CPU:0")`` and in the stages of input pipelines."""
@@ -61,10 +64,12 @@ INSTEAD = "instead"
 """Asked for the birth of an object: what stands in its place if an option is given, see ``given_instead``."""
 RESULT = "result"
 """Asked of a call: whether what it returns, or what that holds somewhere, is idle in its caller, see ``idle``."""
+LOOPS = "loops"
+"""Asked of the loops around a call: whether there are any, how many, or which."""
 
 Question = tuple[str, str, Any]
 """What was asked: the kind, how, and for which names, or which object."""
-_ANY, _INNERMOST, _OTHER, _ALL = "any", "innermost", "other", "all"
+_ANY, _INNERMOST, _OTHER, _ALL, _COUNT = "any", "innermost", "other", "all", "count"
 
 
 class Active(Sequence[str]):
@@ -126,6 +131,72 @@ class Active(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
         found: str | Sequence[str] = self._asked(_ALL, None)[index]
         return found
+
+
+class Running(list["Loop"]):
+    """The loops that are running, the outermost first. Whoever looks at loops around the running activation is noted:
+    what a rule notes under a loop is missing for the next loop that makes the same call if that is taken over."""
+
+    __slots__ = ()
+
+    def copy(self) -> Running:
+        """An independent copy; making one asks nothing."""
+        return Running(list.__iter__(self))
+
+    @property
+    def depth(self) -> int:
+        """How many there are, for those who only bound what is run; asks nothing."""
+        return list.__len__(self)
+
+    def answer(self, question: Question) -> Any:
+        """The answer to a question where a call is made, which is not noted."""
+        how, count = question[1], list.__len__(self)
+        if how is _ANY:
+            return count > 0
+        if how is _COUNT:
+            return count
+        if how is _INNERMOST:
+            return list.__getitem__(self, -1).key if count else ""
+        return tuple(loop.key for loop in list.__iter__(self))
+
+    def _is_own(self) -> bool:
+        """Whether the innermost loop began in the running activation."""
+        return list.__len__(self) > 0 and list.__getitem__(self, -1).start > HEAP.act.began
+
+    def __bool__(self) -> bool:
+        if self._is_own():
+            return True
+        HEAP.act.circumstances.add((LOOPS, _ANY, None))
+        return list.__len__(self) > 0
+
+    def __len__(self) -> int:
+        HEAP.act.circumstances.add((LOOPS, _COUNT, None))
+        return list.__len__(self)
+
+    def __iter__(self) -> Iterator[Loop]:
+        HEAP.act.circumstances.add((LOOPS, _ALL, None))
+        return list.__iter__(self)
+
+    def __reversed__(self) -> Iterator[Loop]:
+        began = HEAP.act.began
+        loops = list(list.__iter__(self))
+        while loops and loops[-1].start > began:
+            yield loops.pop()
+        HEAP.act.circumstances.add((LOOPS, _ALL, None))
+        yield from reversed(loops)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Loop: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Loop]: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Loop | list[Loop]:
+        if index != -1:
+            HEAP.act.circumstances.add((LOOPS, _ALL, None))
+        elif not self._is_own():
+            HEAP.act.circumstances.add((LOOPS, _INNERMOST, None))
+        return list.__getitem__(self, index)
 
 
 def within_cpu(contexts: Active) -> bool:

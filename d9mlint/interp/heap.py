@@ -77,10 +77,11 @@ class Activation:
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
     classes, modules and what they hold (those of remembered imports in ``named``, as bits of ``NAMES``). ``written`` are
     the owners of what is in ``writes``, with their versions before the first of them; ``circumstances`` what was asked of
-    what is active (see ``context``)."""
+    what is active (see ``context``). A round of a loop is one too, inside of that of its function, which ``began`` first."""
 
     __slots__ = (
         "asked",
+        "began",
         "changed",
         "circumstances",
         "hinted",
@@ -93,7 +94,7 @@ class Activation:
     )
 
     def __init__(self, start: int) -> None:
-        self.start = start
+        self.start = self.began = start
         self.reads: dict[tuple[int, Any], Access] = {}
         self.writes: dict[tuple[int, Any], Access] = {}
         self.written: dict[Tracked, int] = {}

@@ -36,7 +36,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete
-from d9mlint.interp.context import CONTEXT, INSTEAD, OPTION, QUIET, RESULT, Active, Question
+from d9mlint.interp.context import CONTEXT, INSTEAD, LOOPS, OPTION, QUIET, RESULT, Active, Question, Running
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
     BareNameEvent,
@@ -228,7 +228,7 @@ class Interp:
         self.methods = MethodIndex()
         self.contexts = Active(CONTEXT)
         # Loops that are running, outermost first.
-        self.loops: list[Loop] = []
+        self.loops = Running()
         self.branching = 0
         # The time at which the innermost branch began, with how many were running then.
         self.branch_began = (0, 0)
@@ -336,7 +336,7 @@ class Interp:
         mod.env.vars["__file__"] = v.UNKNOWN
         site = self.here() if self.frame is not None else None
         outer, contexts, branching, repeating = self.frame, self.contexts, self.branching, self.repeating
-        loops, self.loops = self.loops, []
+        loops, self.loops = self.loops, Running()
         label = file.relative if outer is None else f"import of {name}"
         self.frame = Frame(mod, file, mod.env, label, outer, site)
         self.contexts = Active(CONTEXT)
@@ -361,8 +361,8 @@ class Interp:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
-        # No context is active in an import, whatever is where it stands.
-        circumstances.update(one for one in HEAP.act.circumstances if one[0] != CONTEXT)
+        # No context is active in an import and no loop runs, whatever is where it stands.
+        circumstances.update(one for one in HEAP.act.circumstances if one[0] not in (CONTEXT, LOOPS))
         HEAP.act.circumstances = circumstances
         self.repeating = repeating
         self.loops = loops
@@ -472,7 +472,7 @@ class Interp:
         outer_frame = self.frame
         state, memo, memory = self.state, self.memo, self.memory
         rng, modes = dict(self.module_rng), dict(self.module_modes)
-        places, contexts, loops = dict(self.places), self.contexts.copy(), list(self.loops)
+        places, contexts, loops = dict(self.places), self.contexts.copy(), self.loops.copy()
         self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
         settled, self.settled = self.settled, {}
@@ -932,6 +932,8 @@ class Interp:
             return given_instead.answer(self, question[2])
         if question[0] is RESULT:
             return call is not None and idle.result_is_idle(self, *call, question)
+        if question[0] is LOOPS:
+            return self.loops.answer(question)
         return (self.contexts if question[0] is CONTEXT else self.options).answer(question)
 
     @contextmanager
@@ -1403,8 +1405,9 @@ class Interp:
         decides what runs (a switch, a method, nothing) is what no round has found there."""
         found: set[Any] = set()
         # What an inner loop leaves, the next round of the outer one finds.
-        for _ in range(MAX_ROUNDS if len(self.loops) == 1 else MAX_INNER_ROUNDS):
-            HEAP.push()
+        for _ in range(MAX_ROUNDS if self.loops.depth == 1 else MAX_INNER_ROUNDS):
+            began = HEAP.act.began
+            HEAP.push().began = began
             self._loop_body(body, stmt, havoc)
             left = _switches(HEAP.pop())
             if left <= found or not self.state.alive:

@@ -23,6 +23,8 @@ SORT_KEY = "@sort key"
 KEYED = frozenset({"builtins.sorted", "builtins.min", "builtins.max", "*.sort"})
 """What calls a key function for each element."""
 LENGTH = "builtins.len"
+_LOOK_UPS = frozenset({"get", "__getitem__"})
+"""Methods of a dict that give what is there for a key."""
 _MAX_CHAIN = 16
 
 
@@ -36,6 +38,8 @@ def ties(interp: Interp, given: v.Value) -> bool:
 
 def keeps_ties(interp: Interp, key: v.Value) -> bool:
     """Whether a function that is given as a key is one of which several elements may give the same."""
+    if isinstance(key, v.Member) and isinstance(key.owner, v.Mapping):
+        return key.name in _LOOK_UPS and any(ties(interp, one) for one in key.owner.items.values())
     if isinstance(key, v.Member):
         owner = key.owner.type if isinstance(key.owner, v.Obj) else ""
         entry = interp.kb.order(f"{owner}.{key.name}", True)

@@ -1114,6 +1114,9 @@ class Orders:
             # Some of the positions; a part of each text.
             return self.carried(result, order)
         if order_sorting.SORT_KEY in interp.contexts:
+            if isinstance(value, v.Mapping):
+                # What a dict holds for a key is found there in whatever order its keys are.
+                return result
             self.keyed[id(interp.sorting)] = merge((order, self.keyed.get(id(interp.sorting)))) or order
             return result
         if order.kind in (NESTED, INNER):
