@@ -208,6 +208,7 @@ Role = Literal[
     "restores-run",
     "restores-model",
     "restores-weights",
+    "gives-weights",
     "resumes-epochs",
     "takes-bindings",
     "trains-in-epochs",
