@@ -903,6 +903,7 @@ _ROLES = {
     "starts-environments": "runs its environments in processes that are copies of this one",
     "new-process": "runs functions in processes that it starts",
     "runs-python": "is an op that calls a function of Python",
+    "seeded-by-method": "makes an environment that its method `seed` seeds, in some releases",
     "begins-episode": "begins an episode in the simulator that it is a method of",
     "seeds-attribute": "seeds the generator that its receiver makes itself",
     "seeds-environment": "seeds the simulator that it is a method of",

@@ -226,6 +226,7 @@ Role = Literal[
     "saves-variables",
     "seeds-attribute",
     "seeds-environment",
+    "seeded-by-method",
     "sentinel",
     "serves",
     "sets-stop",
