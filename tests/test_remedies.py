@@ -775,6 +775,30 @@ def test_an_environment_is_seeded_as_its_reset_admits(tmp_path: Path, name: str)
     assert found.help.startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("library", "required", "expected"),
+    [
+        ("gym", "gym==0.17.3", "call `env.seed(0)` once after creating it: this `reset` takes no seed"),
+        ("gym", "gym<0.22", "call `env.seed(0)` once after creating it: this `reset` takes no seed"),
+        ("gym", "gym==0.22.0", "call `env.reset(seed=0)` once after creating it"),
+        ("gymnasium", "gym==0.17.3", "call `env.reset(seed=0)` once after creating it"),
+        ("gymnasium", "numpy", "call `env.reset(seed=0)` once after creating it"),
+        (
+            "gym",
+            "numpy",
+            "call `env.reset(seed=0)` once after creating it; before gym 0.22, call its method `seed` instead",
+        ),
+    ],
+)
+def test_an_environment_is_seeded_as_its_release_does(
+    tmp_path: Path, library: str, required: str, expected: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{required}\n")
+    text = f"import {library}\n\nenv = {library}.make('Pong-v4')\nstate = env.reset()\nprint(state)\n"
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
 def test_a_seed_that_a_method_is_given_is_not_one_number_for_all_calls(tmp_path: Path) -> None:
     text = (
         "import random\n\n\nclass Car:\n    def reset(self, seed=None):\n        random.seed(seed)\n"

@@ -611,6 +611,18 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
     assert pinned.version(library).source == "pinned in requirements.txt:1"
 
 
+def test_a_requirement_without_a_version_admits_newer_releases_than_a_readme_states(tmp_path: Path) -> None:
+    readme = "# A program\n\n## Requirements\n\n* torch==1.1.0\n"
+    found = project(tmp_path, README__md=readme, requirements__txt="numpy\ntorch\n")
+    newest = releases("torch")[0]
+    target = found.version("torch")
+    assert (target.version, target.low) == (newest, "1.1.0") and "1.1" in target.older
+    assert target.source == "the newest version: requirements.txt:2 names none (README.md:5 names 1.1.0)"
+    # The names that the program uses are not those of the newest release: it needs the one that is stated.
+    old = found.with_inferred({"torch": "1.4"}).version("torch")
+    assert old == Target("1.1.0", "1.1.0", "pinned in README.md:5")
+
+
 _EXPLICIT = "# platform: linux-64\n@EXPLICIT\nhttps://repo.anaconda.com/pkgs/main/linux-64/"
 
 

@@ -94,7 +94,9 @@ _LOCKED = re.compile(r"""^\s*(?:-\s*)?(name|version)\s*[=:]\s*["']?([^"'\s]+)["'
 
 class Pin(NamedTuple):
     """A version or a range that a file asks for; ``aside`` when only to test, document or build. ``marker`` says in
-    which environments, ``below`` that the file is in a directory of the project (``docker/requirements.txt``)."""
+    which environments, ``below`` that the file is in a directory of the project (``docker/requirements.txt``).
+    ``stated`` when a README says it, and not a command in it that installs the version; ``open_in`` is then the place of
+    a requirement of the library that names no version: what is installed can be newer, and ``spec`` is a lower bound."""
 
     library: str
     spec: str
@@ -103,6 +105,8 @@ class Pin(NamedTuple):
     aside: bool = False
     marker: str = ""
     below: bool = False
+    stated: bool = False
+    open_in: str = ""
 
     @property
     def exact(self) -> bool:
@@ -190,7 +194,7 @@ def read_pins(root: Path) -> Pins:
         reader.file(path, read)
     # A lock says what is installed, an exact pin what is meant; ranges come last. Files keep their order.
     found = sorted(
-        reader.pins,
+        (_opened(pin, reader.unversioned.get(pin.library, "")) for pin in reader.pins),
         key=lambda pin: (
             pin.kind == "readme",
             pin.aside,
@@ -209,6 +213,14 @@ def read_pins(root: Path) -> Pins:
         reader.gpus,
         reader.trained_on_gpus,
     )
+
+
+def _opened(pin: Pin, place: str) -> Pin:
+    """A pin where a requirement of its library at some place names no version: the release that a README states is then
+    the oldest one."""
+    if not place or not pin.stated or not pin.settled:
+        return pin
+    return pin._replace(spec=f">={pin.spec[2:].removesuffix('.*')}", open_in=place)
 
 
 def _pin_files(root: Path) -> Iterator[tuple[Path, Callable[[_Reader, str, Path, str], None], bool]]:
@@ -244,6 +256,10 @@ class _Reader:
         self.below = False
         # Whether the file that is read is a text for people.
         self.prose = False
+        # Whether what is read of it is no command.
+        self.stated = False
+        # Where libraries are required without a version.
+        self.unversioned: dict[str, str] = {}
         self._seen: set[Path] = set()
         self._searched = 0
         self.boundary = boundary(absolute(str(root)))
@@ -354,9 +370,11 @@ class _Reader:
             built = _CUDA_LABEL.search(spec)
             if built is not None:
                 self.asked[Asked(f"{library}[{built.group(1)}]", False, marker.strip())] = None
+        aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
+        if not plain and not aside and not self.below and not self.prose:
+            self.unversioned.setdefault(library, f"{file}:{line}" if line else file)
         if plain:
-            aside = bool(_ASIDE.search(part) or (file.endswith(".txt") and _ASIDE.search(file)))
-            self.pins.append(Pin(library, plain, file, line, aside, marker.strip(), self.below))
+            self.pins.append(Pin(library, plain, file, line, aside, marker.strip(), self.below, self.stated))
             built = _TORCH_LABEL.search(spec.rstrip())
             if built is not None:
                 release = f"=={built.group(1)}.{built.group(2)}.*"
@@ -711,7 +729,7 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     requirements that do, lines of other texts that are one release as pip writes it, badges, tables of versions, and
     commands that install one version; likewise, the only extra of a library. Where these are silent about a framework,
     sentences that say with which release of it the program is used, if all of the text names that one alone."""
-    reader.prose = True
+    reader.prose = reader.stated = True
     reader.gpus = reader.gpus or _GPUS.search(text) is not None
     reader.trained_on_gpus = reader.trained_on_gpus or _is_trained_on_gpus(text)
     required = False
@@ -748,13 +766,15 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
             for release in _releases(plain):
                 reader.requirement(release, name, number)
         if " install " in plain or " create " in plain:
+            reader.stated = False
             for library, named in _installed(reader, name, [(number, plain)]).items():
                 extras.setdefault(library, set()).update(named)
+            reader.stated = True
     pinned_above = {pin.library for pin in reader.pins[before:]}
     for library, (number, release) in _used_releases(text).items():
         if library not in pinned_above:
             _said(reader, name, number, library, None, release)
-    reader.prose = False
+    reader.prose = reader.stated = False
     _ask_for_extras(reader, extras)
 
 

@@ -245,7 +245,7 @@ class Targets:
 
     def key(self) -> tuple[tuple[str, ...], ...]:
         """What the answers depend on, for caches."""
-        pins = tuple((pin.library, pin.spec, pin.place, pin.marker) for pin in self._pins.pins)
+        pins = tuple((pin.library, pin.spec, pin.place, pin.marker, pin.open_in) for pin in self._pins.pins)
         return (
             *sorted(self._given.items()),
             ("inferred",),
@@ -293,6 +293,9 @@ class Targets:
         if is_recorded:
             inferred = recorded
         if pins:
+            if pins[0].open_in and inferred is not None:
+                # The newest release does not run the program, so that the one which is stated has to be installed.
+                pins = (pins[0]._replace(spec=f"=={pins[0].spec[2:]}", open_in=""), *pins[1:])
             target = _pinned(pins)
             if target.older and (needed := self._needed(library, pins[0].spec)) is not None:
                 return needed
@@ -502,6 +505,8 @@ def _pinned(pins: tuple[Pin, ...]) -> Target:
     bounds = [version for operator, version in split(pin.spec)[1] if operator in (">=", "~=", "==", ">")]
     lowest = max(bounds, key=parse).removesuffix(".*") if bounds else ""
     source = f"the newest version allowed by {pin.place} ({pin.spec})"
+    if pin.open_in:
+        source = f"the newest version: {pin.open_in} names none ({pin.place} names {lowest})"
     if not inside:
         # No known release is in the range: a patch release such as >=2.1.2,<2.2, or one too new to be known.
         uppers = [version for operator, version in split(pin.spec)[1] if operator in ("<=", "<")]

@@ -106,8 +106,12 @@ def _one_of(kept: v.Value, other: v.Value, option: str) -> v.Value:
 
 
 def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
-    """Whether it matters what else a variable stands for: an object of the program, a model, or what resumes a training."""
-    if isinstance(other, v.Obj) and interp.kb.role(other.api, "resumes-training") is not None:
+    """Whether it matters what else a variable stands for: an object of the program, a model, one that was
+    saved, or what resumes a training."""
+    if isinstance(other, v.Obj) and (
+        interp.kb.role(other.api, "resumes-training") is not None
+        or interp.kb.role(other.api, "restores-model") is not None
+    ):
         return True
     return all(isinstance(one, v.Inst) for one in v.alternatives(other)) or stands_for_module(
         interp, kept, other

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.path_names import path_name
@@ -11,7 +11,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_method
-from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.memory import Table, remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -24,18 +24,25 @@ _WITHOUT_OPTIMIZER = (".h5", ".hdf5")
 """Formats of files that hold the weights alone in all releases."""
 
 
+class InFile(NamedTuple):
+    """A file that holds a model, as ``path_name`` calls it, and the loops that are running when it is read or written."""
+
+    file: tuple[str, ...]
+    loops: frozenset[str]
+
+
 class KerasWeights(Rule):
     """DET602: models of Keras that are given weights, and trained from a later epoch on."""
 
     codes = ("DET602",)
-    loaded = remembered(set[Site])
-    """Models that were given weights alone."""
+    loaded = remembered_table(Site, str)
+    """Models that go on from weights alone, and why."""
     stateful = remembered(set[Site])
     """Models that are compiled with an optimizer that keeps a state."""
-    replaced = remembered(set[Site])
-    """Those among them that were loaded with an optimizer, or may have been, and compiled with another one."""
-    loaded_from = remembered(set[tuple[Site, tuple[str, ...]]])
-    """Models that were given weights before they were trained, and the files that held them."""
+    loaded_from = remembered_table(Site, frozenset[InFile])
+    """The files that held the weights which models were given before they were trained."""
+    saved_in = remembered_table(Site, frozenset[InFile])
+    """Those of them in which the same models are saved before they are trained."""
     fitted = remembered_table(Site, tuple[Where, str])
     """Where models are trained that keep the state of an optimizer, and by which call."""
 
@@ -45,11 +52,32 @@ class KerasWeights(Rule):
         role = self.run.kb.role(call.api, "restores-weights")
         path = call.args.get(role.arg, role.pos) if role is not None else None
         if path is not None and (self.run.kb_matches("tensorflow", ">=2.16") or _is_hdf5(path)):
-            self.loaded.update(_models(call))
-            file = self._file(path)
-            if file is not None:
-                # After training, the best weights are loaded to test them.
-                self.loaded_from.update((site, file) for site in _models(call) if site not in self.fitted)
+            self._given(call, [self._file(path)])
+
+    @on_method("set_weights")
+    def copied(self, call: CallEvent) -> None:
+        """A model is given the weights of another one, which a file may have held."""
+        role = self.run.kb.role(call.api, "restores-weights")
+        weights = call.args.get(role.arg, role.pos) if role is not None else None
+        if not isinstance(weights, v.Obj) or self.run.kb.role(weights.api, "gives-weights") is None:
+            return
+        for one in v.alternatives(weights.owner) if weights.owner is not None else ():
+            if not isinstance(one, v.Obj):
+                continue
+            if self.run.kb.role(one.api, "restores-model") is not None:
+                self._given(call, [self._held_by(one)])
+            elif (site := made_at(one)) is not None and site in self.loaded:
+                self._given(call, [one.file for one in self.loaded_from.get(site) or ()])
+
+    def _given(self, call: CallEvent, files: Iterable[tuple[str, ...] | None]) -> None:
+        """The models whose method is called are given the weights that files hold."""
+        why = f"`{call.api.rpartition('.')[2]}` restores no optimizer state"
+        for site in _models(call):
+            self.loaded[site] = why
+            # After training, the best weights are loaded to test them.
+            for file in files if site not in self.fitted else ():
+                if file is not None:
+                    self._add(self.loaded_from, site, file)
 
     @on_method("save", "save_weights")
     def save(self, call: CallEvent) -> None:
@@ -69,12 +97,9 @@ class KerasWeights(Rule):
             role, site = self.run.kb.role(one.api, "restores-model"), made_at(one)
             if role is None or site is None or site in self.fitted:
                 continue
-            self.loaded.add(site)
-            self.replaced.add(site)
-            path = one.args.get(role.arg, role.pos)
-            file = self._file(path) if path is not None else None
-            if file is not None:
-                self.loaded_from.add((site, file))
+            self.loaded[site] = "`compile` replaces the optimizer of the model that was loaded"
+            if (file := self._held_by(one)) is not None:
+                self._add(self.loaded_from, site, file)
 
     @on_method("fit", "fit_generator")
     def fit(self, call: CallEvent) -> None:
@@ -85,6 +110,8 @@ class KerasWeights(Rule):
             for site in models:
                 if site in self.loaded and site in self.stateful and site not in self.fitted:
                     self.fitted[site] = Where(self.run, call.node), call.api
+                    if self._saved_next_round(site):
+                        self._report(site, call.node, call.api.rpartition(".")[2], call.api)
             for one in flatten(call.args.kw.get("callbacks", v.NONE)):
                 saves = self.run.kb.role(one.api, "saves-in-training") if isinstance(one, v.Obj) else None
                 if isinstance(one, v.Obj) and saves is not None and saves.arg:
@@ -102,24 +129,47 @@ class KerasWeights(Rule):
         """Weights of models are saved: where they were given those of the same file before they were trained, the next run
         goes on from them."""
         file = self._file(path) if path is not None else None
-        for site in models if file is not None else ():
-            if site in self.fitted and (site, file) in self.loaded_from:
+        for site in models:
+            if file is None or all(one.file != file for one in self.loaded_from.get(site) or ()):
+                continue
+            if site in self.fitted:
                 place, api = self.fitted[site]
                 self._report(site, place, api.rpartition(".")[2], api)
+            else:
+                self._add(self.saved_in, site, file)
+
+    def _saved_next_round(self, model: Site) -> bool:
+        """Whether what a training makes of a model is saved by a call before it, in the next round of a loop: one in whose
+        rounds the model is not given the weights again."""
+        running = self._loops()
+        return any(
+            saved.file == loaded.file and not running.isdisjoint(saved.loops - loaded.loops)
+            for saved in self.saved_in.get(model) or ()
+            for loaded in self.loaded_from.get(model) or ()
+        )
+
+    def _add(self, files: Table[Site, frozenset[InFile]], model: Site, file: tuple[str, ...]) -> None:
+        files[model] = (files.get(model) or frozenset()) | {InFile(file, self._loops())}
+
+    def _loops(self) -> frozenset[str]:
+        """The loops that are running."""
+        return frozenset(loop.key for loop in self.run.loops)
 
     def _report(self, model: Site, place: Any, call: str, api: str) -> None:
-        why = (
-            "`compile` replaces the optimizer of the model that was loaded"
-            if model in self.replaced
-            else "`load_weights` restores no optimizer state"
-        )
         self.report(
             "DET602",
             place,
-            f"`{call}` goes on from weights alone: {why}, so resumed training continues from a different state",
+            f"`{call}` goes on from weights alone: {self.loaded[model]}, so resumed training continues from a different "
+            "state",
             "save the whole model with `model.save`, and load it with `keras.models.load_model` without compiling it again",
             subject=api,
         )
+
+    def _held_by(self, model: v.Obj) -> tuple[str, ...] | None:
+        """The file that held a model which is loaded as a whole."""
+        role = self.run.kb.role(model.api, "restores-model")
+        path = model.args.get(role.arg, role.pos) if role is not None else None
+        return self._file(path) if path is not None else None
 
     def _file(self, path: v.Value) -> tuple[str, ...] | None:
         """What the file of a path is called, in the same words however it is written."""

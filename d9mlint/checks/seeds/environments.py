@@ -46,8 +46,12 @@ class Environments(Rule):
     leads to its path."""
     seeded_by_method = remembered(bool)
     """Whether an environment is seeded by a method ``seed``, which none has since `reset` takes a seed."""
-    four_values = remembered(bool)
-    """Whether a step gives four values, as it did when `reset` took no seed."""
+    step_values = remembered(set[int])
+    """How many values steps give: four when `reset` took no seed."""
+    takes_no_seed = remembered(bool)
+    """Whether environments are those of a release in which `reset` takes no seed."""
+    may_take_none = remembered(str)
+    """The first release in which it takes one, where the program may use an older one."""
     looked_at = remembered(list[tuple[frozenset[Site], Where]])
     """Resets of which the program has only asked for the form of the observation, since the last step."""
     space_seeded = remembered(bool)
@@ -260,6 +264,7 @@ class Environments(Rule):
             if entry.kind != "environment" or _own(event.result):
                 continue
             self.made = True
+            self._released(event)
             given = call.args.get(entry.seed_arg or "seed", entry.seed_pos)
             made = self.run.here(call.node)
             if entry.unless and any_holds(call.args, entry.unless) is not False:
@@ -274,6 +279,16 @@ class Environments(Rule):
             if entry.at == "use":
                 remedy = entry.why or f"pass `{entry.seed_arg}=0` to `{call_text(call)}`"
                 self.handed.setdefault(made, Handed(Where(self.run, call.node, call.api), remedy))
+
+    def _released(self, event: ResultEvent) -> None:
+        """Whether the release of the library that the program imports tells how its environments are seeded."""
+        role, result = self.run.kb.role(event.call.api, "seeded-by-method"), event.result
+        if role is None or not isinstance(result, v.Obj) or result.package != role.library:
+            return
+        if self.run.kb_matches(role.library, role.versions):
+            self.takes_no_seed = True
+        elif self.run.targets is not None and self.run.targets.otherwise(role.library, role.versions):
+            self.may_take_none = f"{role.library} {role.versions.lstrip('<')}"
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "begins-episode") is not None)
     def begun(self, call: CallEvent) -> None:
@@ -331,7 +346,7 @@ class Environments(Rule):
         statement = self.run.statement
         vector = isinstance(call.owner, v.Obj) and call.owner.api.startswith(_VECTORS)
         if not vector and isinstance(statement, m.Assign) and statement.value is call.node:
-            self.four_values |= any(isinstance(to, m.Seq) and len(to.elts) == 4 for to in statement.targets)
+            self.step_values.update(len(to.elts) for to in statement.targets if isinstance(to, m.Seq))
         if not self.looked_at or self._of_another_library(call.owner):
             return
         for ones, place in self.looked_at:
@@ -471,10 +486,13 @@ class Environments(Rule):
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
             remedy = "call `env.reset(seed=0)` once after creating it"
-            if place.subject == "vector" or self.seeded_by_method or self.four_values:
+            no_seed = self.seeded_by_method or self.takes_no_seed or 4 in self.step_values
+            if place.subject == "vector" or no_seed:
                 remedy = "call `env.seed(0)` once after creating it: this `reset` takes no seed"
             elif place.subject == "own":
                 remedy = "give this `reset` a parameter `seed`, pass it on, and pass `seed=0` once, after creating it"
+            elif self.may_take_none and not self.step_values:
+                remedy = f"{remedy}; before {self.may_take_none}, call its method `seed` instead"
         self.report(
             "DET111",
             place,
