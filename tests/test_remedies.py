@@ -112,7 +112,7 @@ VARIABLE = 'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
         ("2.9", MATRIX, True),
         ("1.7", MATRIX, True),
         ("2.10", MATRIX, False),
-        ("1.6", MATRIX, False),
+        ("1.6", MATRIX, True),
         ("2.9", MATRIX.replace("\nimport torch", f"\n{VARIABLE}\nimport torch"), False),
         ("2.9", MATRIX.replace("\nimport torch", f"\n{VARIABLE.replace('4096', '1')}\nimport torch"), True),
     ],
@@ -1433,3 +1433,30 @@ def test_what_shuffles_without_a_seed_of_its_own_is_not_given_one(tmp_path: Path
     assert found.message.startswith("`to_tf_dataset` without a global TensorFlow seed")
     assert found.help == "call `tf.random.set_seed(0)` first"
     assert found.fix is not None and "set_random_seed(0)" in str(found.fix.edits)
+
+
+@pytest.mark.parametrize("release", ["1.4.0", "1.6.0"])
+def test_the_mode_of_a_later_torch_is_offered_with_the_variable_that_it_needs(
+    tmp_path: Path, release: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n", encoding="utf-8")
+    text = (
+        "import os\n\n{first}import torch\nfrom torch import nn\n\n{then}if __name__ == '__main__':\n"
+        "    torch.manual_seed(0)\n    nn.Linear(2, 2).cuda()(torch.ones(1, 2).cuda()).sum().backward()\n"
+    )
+    variable = 'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
+    call = "call `torch.use_deterministic_algorithms(True)` before the model is built"
+    (found,) = findings(tmp_path, text.format(first="", then=""), "DET302")
+    assert found.help.endswith(
+        f"; with torch 1.8 or later, set {variable} before torch is imported and {call}"
+    )
+    (found,) = findings(tmp_path, text.format(first=f"{variable}\n", then=""), "DET302")
+    assert found.help.endswith(f"; with torch 1.8 or later, {call}")
+    (found,) = findings(
+        tmp_path, text.format(first="", then="torch.backends.cudnn.deterministic = True\n"), "DET302"
+    )
+    assert found.help.startswith(f"with torch 1.8 or later, set {variable}")
+    # What the help says leaves nothing to report with the later release.
+    (tmp_path / "requirements.txt").write_text("torch==2.4.0\n", encoding="utf-8")
+    followed = text.format(first=f"{variable}\n", then="torch.use_deterministic_algorithms(True)\n")
+    assert not findings(tmp_path, followed, "DET305") and not findings(tmp_path, followed, "DET302")
