@@ -1460,3 +1460,48 @@ def test_the_mode_of_a_later_torch_is_offered_with_the_variable_that_it_needs(
     (tmp_path / "requirements.txt").write_text("torch==2.4.0\n", encoding="utf-8")
     followed = text.format(first=f"{variable}\n", then="torch.use_deterministic_algorithms(True)\n")
     assert not findings(tmp_path, followed, "DET305") and not findings(tmp_path, followed, "DET302")
+
+
+PIXELS = (
+    "import sys\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
+    "if __name__ == '__main__':\n    torch.manual_seed(0)\n    net = nn.Conv2d(3, 2, 3).cuda()\n"
+    "    y, w = torch.ones(2, 6, 6).long().cuda(), torch.tensor([1.0, 9.0]).cuda()\n    options = dict([sys.argv[1:]])\n"
+    "    loss = {made}\n    {more}\n    loss(net(torch.ones(2, 3, 8, 8).cuda()), y).backward()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "more", "reduced"),
+    [
+        ("nn.CrossEntropyLoss()", "", "mean"),
+        ("nn.NLLLoss(weight=None)", "", "mean"),
+        ("nn.CrossEntropyLoss(ignore_index=-100, label_smoothing=0.1)", "", "mean"),
+        ("nn.CrossEntropyLoss(weight=w)", "", ""),
+        ("nn.CrossEntropyLoss(w)", "", ""),
+        ("nn.CrossEntropyLoss()", "loss.weight = w", ""),
+        ("nn.CrossEntropyLoss(ignore_index=255)", "", ""),
+        ("nn.CrossEntropyLoss(weight=w if len(sys.argv) > 3 else None)", "", ""),
+        ("nn.CrossEntropyLoss(**options)", "", ""),
+        ("nn.CrossEntropyLoss(reduction='sum', weight=w)", "", "sum"),
+        ("nn.CrossEntropyLoss(reduction=sys.argv[1])", "", ""),
+        ("nn.CrossEntropyLoss(size_average=False)", "", ""),
+        ("lambda x, y: F.cross_entropy(x, y)", "", "mean"),
+        ("lambda x, y: F.cross_entropy(x, y, w)", "", ""),
+        ("lambda x, y: F.nll_loss(x, y, reduction='sum')", "", "sum"),
+    ],
+)
+def test_the_mean_of_all_losses_is_offered_only_where_it_is_that_of_the_reduction(
+    tmp_path: Path, made: str, more: str, reduced: str
+) -> None:
+    (found,) = findings(tmp_path, PIXELS.format(made=made, more=more), "DET401")
+    offered = f", or pass reduction='none' and take {reduced}()" if reduced else ""
+    assert found.help == f"Flatten to 2-D first (permute the class axis last, reshape(-1, C)){offered}."
+
+
+def test_the_mean_of_all_losses_is_not_offered_where_one_of_several_losses_is_weighted(
+    tmp_path: Path,
+) -> None:
+    several = "    for loss in (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(weight=w)):\n        loss"
+    text = PIXELS.replace("    loss(", several + "(").format(made="None", more="")
+    (found,) = findings(tmp_path, text, "DET401")
+    assert "reduction='none'" not in found.help

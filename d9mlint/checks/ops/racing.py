@@ -330,6 +330,13 @@ class Ops(XlaDevices, Rule):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
                 self.called[key] = any_holds(args, entry.unless_called) is not True
+            if entry.at == "use" and entry.remedy_when:
+                # What the module was made with decides; its call has other arguments at their positions.
+                named = {
+                    **obj.args.kw,
+                    **{name: part for name, part in obj.attrs.items() if name.isidentifier()},
+                }
+                _offer(self, node, entry, v.Args(obj.args.pos, named, obj.args.star, obj.args.dstar))
             if entry.remedy_off or entry.remedy_on:
                 text = _remedy_by_modes(self.run, entry)
                 self.instead[key] = text if self.instead.get(key) in (None, text) else ""
@@ -728,6 +735,8 @@ def _candidate(
         _unless(_given(rule.run, call, entry), entry, returned),
     )
     rule.candidates.add(found)
+    if entry.at != "use" and entry.remedy_when:
+        _offer(rule, call.node, entry, call.args)
 
 
 def _unless(given: str, entry: OpEntry, returned: set[int] | None) -> str:
@@ -771,6 +780,15 @@ def _remedy_by_modes(run: RunView, entry: OpEntry) -> str:
             if name in modes and modes[name].value is wanted:
                 return text
     return ""
+
+
+def _offer(rule: Ops, node: Any, entry: OpEntry, args: v.Args) -> None:
+    """Note what to do about an op where its arguments allow more than is right for every call of it; nothing where several
+    calls at one place differ in that."""
+    place = rule.run.here(node)
+    key = (place.path, place.end, entry.id)
+    text = next((one.remedy for one in entry.remedy_when if all_hold(args, one.when) is True), "")
+    rule.instead[key] = text if rule.instead.get(key) in (None, text) else ""
 
 
 def _is_beside_training(run: RunView) -> bool:
