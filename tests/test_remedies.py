@@ -1505,3 +1505,17 @@ def test_the_mean_of_all_losses_is_not_offered_where_one_of_several_losses_is_we
     text = PIXELS.replace("    loss(", several + "(").format(made="None", more="")
     (found,) = findings(tmp_path, text, "DET401")
     assert "reduction='none'" not in found.help
+
+
+def test_an_op_whose_result_nothing_reads_is_named_where_the_mode_is_the_remedy(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    net, loss_of = nn.Conv2d(3, 2, 3).cuda(), nn.CrossEntropyLoss()\n"
+        "    net(torch.ones(2, 3, 8, 8).cuda()).sum().backward()\n"
+        "    loss = loss_of(net(torch.ones(2, 3, 8, 8).cuda()), torch.ones(2, 6, 6).long().cuda())\n"
+    )
+    assert not findings(tmp_path, text, "DET401")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "(in deterministic mode `loss_of` raises RuntimeError without it)" in found.help
+    assert "warn_only=True" in found.help
+    assert len(findings(tmp_path, f"{text}    print(loss)\n", "DET401")) == 1

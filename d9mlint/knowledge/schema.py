@@ -725,6 +725,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     first one. ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
     element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
+    ``in_place`` is true where it changes what it is given though its name does not end in ``_``.
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_old`` is the remedy in
@@ -769,6 +770,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     through: list[Other] = []
     repeats: list[Other] = []
     only_seen: bool = False
+    in_place: bool = False
     provenance: list[str] = []
 
 
