@@ -112,7 +112,7 @@ VARIABLE = 'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
         ("2.9", MATRIX, True),
         ("1.7", MATRIX, True),
         ("2.10", MATRIX, False),
-        ("1.6", MATRIX, False),
+        ("1.6", MATRIX, True),
         ("2.9", MATRIX.replace("\nimport torch", f"\n{VARIABLE}\nimport torch"), False),
         ("2.9", MATRIX.replace("\nimport torch", f"\n{VARIABLE.replace('4096', '1')}\nimport torch"), True),
     ],
@@ -1457,3 +1457,89 @@ def test_what_shuffles_without_a_seed_of_its_own_is_not_given_one(tmp_path: Path
     assert found.message.startswith("`to_tf_dataset` without a global TensorFlow seed")
     assert found.help == "call `tf.random.set_seed(0)` first"
     assert found.fix is not None and "set_random_seed(0)" in str(found.fix.edits)
+
+
+@pytest.mark.parametrize("release", ["1.4.0", "1.6.0"])
+def test_the_mode_of_a_later_torch_is_offered_with_the_variable_that_it_needs(
+    tmp_path: Path, release: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n", encoding="utf-8")
+    text = (
+        "import os\n\n{first}import torch\nfrom torch import nn\n\n{then}if __name__ == '__main__':\n"
+        "    torch.manual_seed(0)\n    nn.Linear(2, 2).cuda()(torch.ones(1, 2).cuda()).sum().backward()\n"
+    )
+    variable = 'os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"'
+    call = "call `torch.use_deterministic_algorithms(True)` before the model is built"
+    (found,) = findings(tmp_path, text.format(first="", then=""), "DET302")
+    assert found.help.endswith(
+        f"; with torch 1.8 or later, set {variable} before torch is imported and {call}"
+    )
+    (found,) = findings(tmp_path, text.format(first=f"{variable}\n", then=""), "DET302")
+    assert found.help.endswith(f"; with torch 1.8 or later, {call}")
+    (found,) = findings(
+        tmp_path, text.format(first="", then="torch.backends.cudnn.deterministic = True\n"), "DET302"
+    )
+    assert found.help.startswith(f"with torch 1.8 or later, set {variable}")
+    # What the help says leaves nothing to report with the later release.
+    (tmp_path / "requirements.txt").write_text("torch==2.4.0\n", encoding="utf-8")
+    followed = text.format(first=f"{variable}\n", then="torch.use_deterministic_algorithms(True)\n")
+    assert not findings(tmp_path, followed, "DET305") and not findings(tmp_path, followed, "DET302")
+
+
+PIXELS = (
+    "import sys\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
+    "if __name__ == '__main__':\n    torch.manual_seed(0)\n    net = nn.Conv2d(3, 2, 3).cuda()\n"
+    "    y, w = torch.ones(2, 6, 6).long().cuda(), torch.tensor([1.0, 9.0]).cuda()\n    options = dict([sys.argv[1:]])\n"
+    "    loss = {made}\n    {more}\n    loss(net(torch.ones(2, 3, 8, 8).cuda()), y).backward()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "more", "reduced"),
+    [
+        ("nn.CrossEntropyLoss()", "", "mean"),
+        ("nn.NLLLoss(weight=None)", "", "mean"),
+        ("nn.CrossEntropyLoss(ignore_index=-100, label_smoothing=0.1)", "", "mean"),
+        ("nn.CrossEntropyLoss(weight=w)", "", ""),
+        ("nn.CrossEntropyLoss(w)", "", ""),
+        ("nn.CrossEntropyLoss()", "loss.weight = w", ""),
+        ("nn.CrossEntropyLoss(ignore_index=255)", "", ""),
+        ("nn.CrossEntropyLoss(weight=w if len(sys.argv) > 3 else None)", "", ""),
+        ("nn.CrossEntropyLoss(**options)", "", ""),
+        ("nn.CrossEntropyLoss(reduction='sum', weight=w)", "", "sum"),
+        ("nn.CrossEntropyLoss(reduction=sys.argv[1])", "", ""),
+        ("nn.CrossEntropyLoss(size_average=False)", "", ""),
+        ("lambda x, y: F.cross_entropy(x, y)", "", "mean"),
+        ("lambda x, y: F.cross_entropy(x, y, w)", "", ""),
+        ("lambda x, y: F.nll_loss(x, y, reduction='sum')", "", "sum"),
+    ],
+)
+def test_the_mean_of_all_losses_is_offered_only_where_it_is_that_of_the_reduction(
+    tmp_path: Path, made: str, more: str, reduced: str
+) -> None:
+    (found,) = findings(tmp_path, PIXELS.format(made=made, more=more), "DET401")
+    offered = f", or pass reduction='none' and take {reduced}()" if reduced else ""
+    assert found.help == f"Flatten to 2-D first (permute the class axis last, reshape(-1, C)){offered}."
+
+
+def test_the_mean_of_all_losses_is_not_offered_where_one_of_several_losses_is_weighted(
+    tmp_path: Path,
+) -> None:
+    several = "    for loss in (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(weight=w)):\n        loss"
+    text = PIXELS.replace("    loss(", several + "(").format(made="None", more="")
+    (found,) = findings(tmp_path, text, "DET401")
+    assert "reduction='none'" not in found.help
+
+
+def test_an_op_whose_result_nothing_reads_is_named_where_the_mode_is_the_remedy(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    net, loss_of = nn.Conv2d(3, 2, 3).cuda(), nn.CrossEntropyLoss()\n"
+        "    net(torch.ones(2, 3, 8, 8).cuda()).sum().backward()\n"
+        "    loss = loss_of(net(torch.ones(2, 3, 8, 8).cuda()), torch.ones(2, 6, 6).long().cuda())\n"
+    )
+    assert not findings(tmp_path, text, "DET401")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "(in deterministic mode `loss_of` raises RuntimeError without it)" in found.help
+    assert "warn_only=True" in found.help
+    assert len(findings(tmp_path, f"{text}    print(loss)\n", "DET401")) == 1

@@ -701,6 +701,13 @@ class OpHistory(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     note: str = ""
 
 
+class RemedyWhen(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to do about an op where all of ``when`` hold for its call, or for the one that made the module which is used."""
+
+    when: list[Condition]
+    remedy: str
+
+
 class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An op without run-to-run guarantee.
 
@@ -723,11 +730,13 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     first one. ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
     element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
+    ``in_place`` is true where it changes what it is given though its name does not end in ``_``.
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_old`` is the remedy in
     releases that have no deterministic mode, ``remedy_off`` the one where one of these modes is switched off, ``remedy_on``
-    where one is on that the remedy asks for.
+    where one is on that the remedy asks for, and ``remedy_when`` those that hold for some arguments alone: the first of
+    which all conditions are seen to hold takes the place of ``remedy``.
     """
 
     id: str
@@ -756,6 +765,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     remedy_old: str = ""
     remedy_off: dict[str, str] = {}
     remedy_on: dict[str, str] = {}
+    remedy_when: list[RemedyWhen] = []
     note: str = ""
     confidence: Sureness = "high"
     if_unknown: Literal["medium", "low"] = "medium"
@@ -765,6 +775,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     through: list[Other] = []
     repeats: list[Other] = []
     only_seen: bool = False
+    in_place: bool = False
     provenance: list[str] = []
 
 

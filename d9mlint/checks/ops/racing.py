@@ -60,7 +60,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library import gradients, index_updates
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
-from d9mlint.interp.naming import kept_layer, module_variable
+from d9mlint.interp.naming import kept_layer, module_variable, needs_form_only
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
@@ -79,6 +79,7 @@ from d9mlint.interp.tensors import (
 )
 from d9mlint.interp.text import call_text
 from d9mlint.interp.weights_on_cpu import are_on_cpu
+from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, called_name, is_none, nodes
 from d9mlint.knowledge.schema import OpHistory
@@ -149,6 +150,8 @@ class Candidate(NamedTuple):
     """The remedy where a mode is switched off that the usual one needs."""
     unless: str
     """What all files of the project together may show that makes it no finding."""
+    unread: bool
+    """Whether nothing reads the elements of what it gives: it matters only that it may raise."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -330,6 +333,13 @@ class Ops(XlaDevices, Rule):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
                 self.called[key] = any_holds(args, entry.unless_called) is not True
+            if entry.at == "use" and entry.remedy_when:
+                # What the module was made with decides; its call has other arguments at their positions.
+                named = {
+                    **obj.args.kw,
+                    **{name: part for name, part in obj.attrs.items() if name.isidentifier()},
+                }
+                _offer(self, node, entry, v.Args(obj.args.pos, named, obj.args.star, obj.args.dstar))
             if entry.remedy_off or entry.remedy_on:
                 text = _remedy_by_modes(self.run, entry)
                 self.instead[key] = text if self.instead.get(key) in (None, text) else ""
@@ -726,8 +736,11 @@ def _candidate(
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
         _remedy_by_modes(rule.run, entry),
         _unless(_given(rule.run, call, entry), entry, returned),
+        entry.library == "torch" and entry.passes == "forward" and _is_unread(rule.run, call, entry),
     )
     rule.candidates.add(found)
+    if entry.at != "use" and entry.remedy_when:
+        _offer(rule, call.node, entry, call.args)
 
 
 def _unless(given: str, entry: OpEntry, returned: set[int] | None) -> str:
@@ -771,6 +784,52 @@ def _remedy_by_modes(run: RunView, entry: OpEntry) -> str:
             if name in modes and modes[name].value is wanted:
                 return text
     return ""
+
+
+def _is_unread(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
+    """Whether the program reads no element of what an op gives, and the op changes nothing else."""
+    api, stmt = call.api.removesuffix(CALLED), run.statement
+    if api.endswith("_") or entry.in_place or run.kb.tensor(api) is None or _writes_out(run, call):
+        return False
+    if isinstance(stmt, m.ExprStmt) and stmt.value is call.node:
+        # A notebook shows what the last expression of a cell gives.
+        return not run.frame.file.notebook
+    if needs_form_only(run, call.node):
+        return True
+    if not isinstance(stmt, m.Assign) or not _only_computes(run, stmt.value, call.node):
+        return False
+    return run.unread(call.node) or _is_left_in_script(run, stmt, call.node)
+
+
+def _is_left_in_script(run: RunView, stmt: m.Assign, node: Any) -> bool:
+    """Whether a script that no other file imports keeps what an expression gives in a variable that it does not read."""
+    frame = run.frame
+    if frame.func is not None or frame.is_class or frame.file.notebook or run.entry is not frame.file:
+        return False
+    if frame.file.path in run.imported_files or not liveness.gives(stmt.value, node):
+        return False
+    if not liveness.is_dead_besides(frame.function, stmt, frozenset(), kept=False):
+        return False
+    return not liveness.may_be_shared(run.whole(frame.file), frame.function, liveness.stored_names(stmt))
+
+
+def _only_computes(run: RunView, value: m.Expr, node: Any) -> bool:
+    """Whether what is called in an expression on what a node of it gives is methods of tensors that compute others."""
+    methods = [one.func for one in nodes([value]) if isinstance(one, m.Call) and isinstance(one.func, m.Attr)]
+    return all(
+        run.kb.tensor(f"{TENSOR}.{method.name}") is not None and not method.name.endswith("_")
+        for method in methods
+        if liveness.gives(method.value, node)
+    )
+
+
+def _offer(rule: Ops, node: Any, entry: OpEntry, args: v.Args) -> None:
+    """Note what to do about an op where its arguments allow more than is right for every call of it; nothing where several
+    calls at one place differ in that."""
+    place = rule.run.here(node)
+    key = (place.path, place.end, entry.id)
+    text = next((one.remedy for one in entry.remedy_when if all_hold(args, one.when) is True), "")
+    rule.instead[key] = text if rule.instead.get(key) in (None, text) else ""
 
 
 def _is_beside_training(run: RunView) -> bool:
@@ -1267,7 +1326,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     strict = history(rule.run, entry) or past
     raises = strict.behaviour == "raises"
     varies = raises and entry.default_mode != "deterministic" and found.sure is not Confidence.LOW
-    if strict.strict_only or (on and varies):
+    if not found.unread and (strict.strict_only or (on and varies)):
         rule.reporter.varies_warned()
     target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
@@ -1307,12 +1366,17 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         reason = "deterministic mode is on, in which the op has a deterministic implementation"
         _silent(rule.run, entry, found.place, reason)
         return
-    elif entry.default_mode == "deterministic":
-        # Known for what it does under the mode alone: without it there is nothing to say.
+    elif entry.default_mode == "deterministic" or found.unread:
+        # What it does under the mode alone counts: without it there is nothing to say.
         if raises and entry.library not in TF_LIBRARIES and found.sure is not Confidence.LOW:
             options = tuple(f"`{one}`" for one in found.place.given)
             rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on), options)
-        _silent(rule.run, found.entry, found.place, "it is deterministic unless deterministic mode is on")
+        reason = (
+            "nothing reads the elements of its result"
+            if found.unread
+            else "it is deterministic unless deterministic mode is on"
+        )
+        _silent(rule.run, found.entry, found.place, reason)
         return
     elif on and code != "DET404":
         message = (

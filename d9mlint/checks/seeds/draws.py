@@ -560,6 +560,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         runs_only = has_main_guard(run.entry) and not run.entry.notebook and not self.not_counting.known()
         return asks_form_only(facts, starts, libraries, calls, runs_only)
 
+    def _tries_a_model(self, rng: str) -> bool:
+        """Whether a program that does not train shows nothing but what a model gives with its initial weights: no result
+        that is kept depends on them."""
+        run = self.run
+        if run.entry is None or run.exhausted or run.entry.notebook or rng not in _OF_PARAMETERS:
+            return False
+        return not self.shows_elsewhere and where(run, SAVES) is None and where(run, LOADS) is None
+
     def _of_project(self, facts: m.FileFacts, entry: ModuleFile) -> frozenset[str]:
         """What a file imports from other files of the project, by the names that it gives them."""
         found: set[str] = set()
@@ -1603,6 +1611,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                     "its initial weights differ between runs"
                 )
                 confidence = confidence or Confidence.MEDIUM
+                severity = Severity.WARNING
+            if not training and weak is not None and self._tries_a_model(rng):
                 severity = Severity.WARNING
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"

@@ -334,7 +334,9 @@ def _mode_help(interp: RunView, cudnn: bool, process: str) -> str:
     if trainer:
         return trainer
     if interp.kb_matches("torch", "<1.7"):
-        newer = f"with torch 1.8 or later, call `{MODE}` {place}"
+        # The newer releases of that half of the help are not those of the targets.
+        call = f"call `{MODE}` {place}"
+        newer = f"with torch 1.8 or later, {call if _has_variable(interp) else f'{CUBLAS_HELP} and {call}'}"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
     switch = "torch.set_deterministic(True)" if interp.kb_matches("torch", "<1.8") else MODE
     return _with_variable(interp, f"call `{switch}` {place}")
@@ -350,5 +352,10 @@ def _needs_variable(interp: RunView) -> bool:
     the releases that it may be run with: newer ones set what is needed themselves."""
     if interp.targets is None or not interp.targets.may_match("torch", ">=1.7,<2.10"):
         return False
+    return not _has_variable(interp)
+
+
+def _has_variable(interp: RunView) -> bool:
+    """Whether the program sets the variable to a value that makes matrix products deterministic, or may do so."""
     now = interp.state.env.get(CUBLAS)
-    return now is None or now.value not in (None, *CUBLAS_VALUES)
+    return now is not None and now.value in (None, *CUBLAS_VALUES)
