@@ -1798,7 +1798,8 @@ def _call_member(
     result_obj.file = interp.frame.file
     # A lookup, as in `frame.get(column)`, may find nothing.
     result_obj.something = isinstance(owner, v.Obj) and owner.something and name != "get"
-    if not isinstance(owner, v.Obj) or owner.type != TENSOR:
+    if not isinstance(owner, v.Obj) or owner.type != TENSOR or name == "size":
+        # A size is that of its tensor.
         result_obj.owner = owner
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
         # One of the tensors in a container, such as a loaded state dict.
