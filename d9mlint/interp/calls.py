@@ -707,16 +707,18 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
 def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func) -> None:
     """A function is registered with a server, which calls it when the program has started: where the program itself does
     that, or serves the application of a module that it imports."""
-    if not isinstance(decorator, v.Obj | v.Member):
-        return
+    owner = decorator.owner if isinstance(decorator, v.Obj | v.Member) else None
     api = decorator.api if isinstance(decorator, v.Obj) else ""
-    if isinstance(decorator, v.Member) and isinstance(decorator.owner, v.Obj):
-        api = f"{decorator.owner.type}.{decorator.name}"
+    if isinstance(decorator, v.Member) and isinstance(owner, v.Obj):
+        api = f"{owner.type}.{decorator.name}"
+    elif isinstance(decorator, v.Ext):
+        api = decorator.name
     if interp.kb.role(api, "registers") is not None:
-        if interp.entry is interp.frame.file and not interp.importing:
+        # A function of the library registers with what the program serves, a method with its own application.
+        if not interp.importing and (owner is None or interp.entry is interp.frame.file):
             interp.later(partial(commands.answer, interp, handler))
         else:
-            commands.keep_handler(decorator.owner, handler)
+            commands.keep_handler(owner, handler)
 
 
 def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) -> None:
@@ -1796,7 +1798,8 @@ def _call_member(
     result_obj.file = interp.frame.file
     # A lookup, as in `frame.get(column)`, may find nothing.
     result_obj.something = isinstance(owner, v.Obj) and owner.something and name != "get"
-    if not isinstance(owner, v.Obj) or owner.type != TENSOR:
+    if not isinstance(owner, v.Obj) or owner.type != TENSOR or name == "size":
+        # A size is that of its tensor.
         result_obj.owner = owner
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
         # One of the tensors in a container, such as a loaded state dict.

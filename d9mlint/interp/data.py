@@ -691,10 +691,11 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return held[at] if at is not None and -len(held) <= at < len(held) else v.join(held)
         if value.type == TENSOR and value.api == tensors.BATCH and isinstance(index, v.Lit):
             return value
-        if isinstance(index, v.Lit) and index.value in (1, -1):
+        if isinstance(index, v.Lit) and index.value in (0, 1, -1, -2):
             other = tensors.second(interp, value)
             if other is not None:
-                return other
+                first = index.value in (0, -2)
+                return tensors.make(tensors.PART, shapes.form(value), value.likely) if first else other
         if value.type == TENSOR:
             return tensors.make(
                 "torch.Tensor.__getitem__", tensors.of_item(interp, value, index), value.likely

@@ -277,6 +277,16 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return _widened(old, args)
     if kind == "reduced":
         return _reduced(old, args)
+    if kind == "along":
+        return _reduced_along(entry.along, old, args)
+    if kind == "squeezed":
+        return _squeezed(old, args)
+    if kind == "equation":
+        return _of_equation(first)
+    if kind == "pattern":
+        return _of_pattern(args.get("pattern", 1))
+    if kind == "line":
+        return _pooled_line(old, first, args)
     if kind in ("repeated", "expanded"):
         return _multiplied(old, args, kind == "repeated")
     if kind in ("rank", "reordered", "longer", "shorter"):
@@ -317,12 +327,15 @@ def least_of(entry: TensorEntry, old: Form, args: v.Args) -> int:
         return max(known, _needed_apart(list(args.values())))
     if kind == "widened":
         return max(known + 1, _needed(list(args.values())))
+    if kind == "squeezed":
+        return known - len(_numbers(args.values())) if _numbers(args.values()) else 0
     return {
         "rank": known,
         "joined": known,
         "longer": known + 1,
         "stacked": known + 1,
         "shorter": known - 1,
+        "along": known - 1,
     }.get(kind, 0)
 
 
@@ -384,6 +397,92 @@ def _reduced(old: Form, args: v.Args) -> Sizes | None:
     if keeps:
         return tuple(1 if i in at else size for i, size in enumerate(old.sizes))
     return tuple(size for i, size in enumerate(old.sizes) if i not in at)
+
+
+def _reduced_along(along: Other | None, old: Form, args: v.Args) -> Sizes | None:
+    """``torch.max(x, dim=1)``, ``x.kthvalue(3, -1, True)``: without the one dimension that is named, if it is not kept."""
+    if along is None or old.sizes is None or args.star or args.dstar:
+        return None
+    named = args.get(along.arg, along.pos)
+    at = along.default if named is None else named.value if isinstance(named, v.Lit) else None
+    kept = args.get("keepdim", None if along.pos is None else along.pos + 1)
+    keeps = False if kept is None else v.truth(kept)
+    count = len(old.sizes)
+    if type(at) is not int or keeps is None or not -count <= at < count:
+        return None
+    return (*old.sizes[: at % count], *((1,) if keeps else ()), *old.sizes[at % count + 1 :])
+
+
+def _squeezed(old: Form, args: v.Args) -> Sizes | None:
+    """``x.squeeze()``, ``torch.squeeze(x, 2)``: without the dimensions of one element, or without those that are named."""
+    if old.sizes is None or args.star or args.dstar:
+        return None
+    count = len(old.sizes)
+    named = [
+        one for value in args.values() for one in (value.elts if isinstance(value, v.Items) else (value,))
+    ]
+    named = [one for one in named if form(one) == NOTHING]
+    places = _numbers(named)
+    if len(places) < len(named) or not all(-count <= at < count for at in places):
+        return None
+    at = {one % count for one in places} if named else set(range(count))
+    # A dimension of unknown length may be one of these.
+    if any(old.sizes[i] is None for i in at):
+        return None
+    return tuple(size for i, size in enumerate(old.sizes) if i not in at or size != 1)
+
+
+def _of_equation(equation: v.Value) -> Sizes | None:
+    """``torch.einsum("bl,blh->bh", a, x)``: a dimension for each letter of the result, or for each that is there once."""
+    if not (isinstance(equation, v.Lit) and isinstance(equation.value, str)) or equation.option:
+        return None
+    given, arrow, result = equation.value.replace(" ", "").partition("->")
+    if "..." in (result if arrow else given):
+        return None
+    letters = result if arrow else [one for one in given if one.isalpha() and given.count(one) == 1]
+    return (None,) * len(letters) if len(letters) <= MAX_RANK else None
+
+
+_AXIS = re.compile(r"\([^()]*\)|[^\s()]+")
+
+
+def _of_pattern(pattern: v.Value | None) -> Sizes | None:
+    """``rearrange(x, "b c h w -> b (c h w)")``: a dimension for each name or group of names of the result."""
+    if not (isinstance(pattern, v.Lit) and isinstance(pattern.value, str)) or pattern.option:
+        return None
+    _, arrow, result = pattern.value.partition("->")
+    axes = _AXIS.findall(result)
+    if not arrow or "..." in axes or len(axes) > MAX_RANK:
+        return None
+    return tuple(1 if one in ("1", "()") else None for one in axes)
+
+
+def _pooled_line(old: Form, first: v.Value, args: v.Args) -> Sizes | None:
+    """``max_pool1d(x, x.size(2))``: of two or three dimensions. A window as long as the sequence leaves one element."""
+    window = args.get("kernel_size", 1)
+    asked = _asked_dimension(window, first)
+    count = len(old.sizes) if old.sizes is not None else _OF_LINES if least(old) == _OF_LINES else None
+    if count is None and asked == _OF_LINES - 1:
+        count = _OF_LINES
+    if count is None or not _OF_MATRIX <= count <= _OF_LINES:
+        return None
+    sizes = old.sizes or (None,) * count
+    return (
+        *sizes[:-2],
+        sizes[-2],
+        1 if asked in (-1, count - 1) and not args.kw.keys() - {"kernel_size"} else None,
+    )
+
+
+_OF_LINES = 3
+
+
+def _asked_dimension(size: v.Value | None, tensor: v.Value) -> int | None:
+    """The dimension of a tensor that a number is the size of: ``x.size(2)``."""
+    if not isinstance(size, v.Obj) or size.owner is not tensor or not size.api.endswith(".size"):
+        return None
+    named = size.args.get("dim", 0)
+    return named.value if isinstance(named, v.Lit) and type(named.value) is int else None
 
 
 def _dimension(args: v.Args) -> int | None:
@@ -503,7 +602,7 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
     if old.sizes is None:
         return None
     taken: list[int | None] = []
-    at = 0
+    at, chosen = 0, 0
     for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
         if isinstance(one, v.Lit) and one.value is None:
             taken.append(1)
@@ -511,10 +610,23 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
         at += 1
         if isinstance(one, v.Obj) and one.api == v.SLICE:
             taken.append(None)
+        elif isinstance(one, v.Obj) and one.type == TENSOR and _stands_for_one(form(one)):
+            chosen = max(chosen, least(form(one)))
         elif not (isinstance(one, v.Lit) and isinstance(one.value, int)):
             return None
-    sizes = (*taken, *((None,) * (len(old.sizes) - at)))
+    left = (None,) * (len(old.sizes) - at)
+    # Where the dimensions of index tensors stand depends on what is between them.
+    sizes = (*((None,) * (chosen + len(taken))), *left) if chosen else (*taken, *left)
     return sizes if at <= len(old.sizes) and len(sizes) <= MAX_RANK else None
+
+
+def _stands_for_one(index: Form) -> bool:
+    """Whether an index tensor of known rank stands for one dimension: a mask stands for as many as it has."""
+    if index.sizes is None:
+        return False
+    return len(index.sizes) == 1 or (
+        index.dtype is not None and is_dtype(index.dtype, "integer") and index.dtype != "bool"
+    )
 
 
 def least_of_item(old: Form, index: v.Value) -> int:

@@ -927,7 +927,9 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``device``: as its ``inputs`` or the ``first`` of them, where a ``new`` tensor is made, as the ``argument`` says,
     ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``; ``reordered`` where
     arguments name some of them), one more (``longer``, ``widened`` where that has one element) or less (``shorter``), those
-    that are left where arguments name some or none (``reduced``), ``given`` as arguments, or as ``repeated`` or
+    that are left where arguments name some or none (``reduced``), or where ``along`` names one, those of more than one
+    element (``squeezed``), those that the ``equation`` or ``pattern`` of the call names for its result, those of sequences
+    of which windows are pooled (``line``), ``given`` as arguments, or as ``repeated`` or
     ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size``
     argument, by a ``range``, by nested lists (``data``), several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
@@ -969,6 +971,11 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "expanded",
         "shorter",
         "reduced",
+        "squeezed",
+        "along",
+        "equation",
+        "pattern",
+        "line",
         "given",
         "first",
         "second",

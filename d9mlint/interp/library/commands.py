@@ -76,9 +76,11 @@ def include(owner: v.Value | None, given: v.Obj) -> None:
 
 
 def serve(interp: Interp, owner: v.Value) -> None:
-    """The handlers of an application run when the program has started."""
-    handlers = _flat(owner, set(), HANDLERS) if isinstance(owner, v.Obj) else ()
-    for handler in handlers:
+    """The handlers of an application run when the program has started, as do those that functions of its library
+    register with no application that is named."""
+    if not isinstance(owner, v.Obj):
+        return
+    for handler in (*_flat(owner, set(), HANDLERS), *_of_library(interp, owner)):
         if handler.key not in interp.visited:
             interp.later(partial(answer, interp, handler))
 
@@ -153,6 +155,27 @@ def _flat(owner: v.Obj, seen: set[int], where: str = COMMANDS) -> Iterable[v.Fun
             yield from _flat(one, seen, where)
 
 
+def _of_library(interp: Interp, owner: v.Obj) -> Iterable[v.Func]:
+    """The handlers of the modules that are loaded which functions of an application's library registered."""
+    library = owner.type.partition(".")[0]
+    for mod in list(interp.loaded.values()):
+        for value in list(mod.env.vars.values()):
+            if isinstance(value, v.Func) and value.mod is mod:
+                names = [_registers_by(one) for one in value.decorated]
+                if any(
+                    name.partition(".")[0] == library and interp.kb.role(name, "registers") is not None
+                    for name in names
+                ):
+                    yield value
+
+
+def _registers_by(decorator: v.Value) -> str:
+    """The function of a library that made a decorator; none for a method of an object."""
+    if isinstance(decorator, v.Member) or (isinstance(decorator, v.Obj) and decorator.owner is not None):
+        return ""
+    return _decorator_name(decorator)
+
+
 def _of_group(interp: Interp, group: v.Func) -> Iterable[v.Func]:
     """The commands of a group, among the functions of the modules that are loaded."""
     for mod in list(interp.loaded.values()):
@@ -163,4 +186,4 @@ def _of_group(interp: Interp, group: v.Func) -> Iterable[v.Func]:
                     yield value
 
 
-COMMAND_METHODS = {"*.run": run, "*.main": run, "*.add_typer": add}
+COMMAND_METHODS = {"*.run": run, "*.run_server": run, "*.main": run, "*.add_typer": add}
