@@ -271,6 +271,18 @@ def test_every_entry_on_random_numbers_is_read(compiled: Compiled, tmp_path: Pat
     assert wrong == [], f"{len(wrong)}\n" + "\n".join(wrong)
 
 
+def test_a_split_names_the_argument_that_carries_its_seed_first(compiled: Compiled) -> None:
+    splits = [entry for entry in compiled.rng if entry.kind == "split"]
+    first = {entry.id: entry.unless[0] if entry.unless else None for entry in splits}
+    seeded = {"given", "truthy", "is_a"}
+    wrong = [
+        name
+        for name, test in first.items()
+        if test is None or not any(getattr(test, one) is not None for one in seeded) or test.arg == "shuffle"
+    ]
+    assert len(splits) > 50 and wrong == []
+
+
 def pin(compiled: Compiled, library: str, versions: str) -> str:
     """A requirement by which a release in this range is targeted, where the newest is not in it."""
     named, clauses = split(versions)

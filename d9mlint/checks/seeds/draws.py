@@ -810,7 +810,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _split(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         api = _drawn_by(node, entry)
-        argument = entry.unless[0].arg if entry.unless else "random_state"
+        argument = entry.unless[0].arg
         generator = self.run.kb.generators[rng]
         aside = self.run.state.aside
         when = f" when `{aside}` is given" if aside else ""
