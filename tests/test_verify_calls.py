@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import math
@@ -323,10 +324,15 @@ TENSORFLOW_CASES = [
 ]
 
 
+def _shown(line: str) -> str:
+    """A line whose result is read, where it has one."""
+    return f"print({line})" if isinstance(ast.parse(line).body[0], ast.Expr) else line
+
+
 def made_for(tmp_path: Path, text: str, cases: list[Case], indent: str) -> list[Recipe]:
     """The first recipe that is run for each line."""
     start = text.count("\n") + 1
-    lines = [f"{indent}total = {case.line}" if indent else case.line for case in cases]
+    lines = [f"{indent}total = {case.line}" if indent else _shown(case.line) for case in cases]
     (tmp_path / "train.py").write_text(
         "\n".join([text.rstrip("\n"), *lines, "tape.gradient(total, logits)" if indent else ""])
     )
