@@ -102,11 +102,6 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         return
     known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
     rest = element(interp, value) if known_parts else v.UNKNOWN
-    divided = isinstance(value, v.Obj) and not starred and parted.part(interp, value, None) is not None
-    if isinstance(value, v.Obj) and divided:
-        for index, one in enumerate(target.elts):
-            assign(interp, one, parted.part(interp, value, index) or rest)
-        return
     if isinstance(value, v.Obj) and is_entropy(value) and not starred:
         for index, one in enumerate(target.elts):
             assign(interp, one, rest_of(interp, value, index))
@@ -116,8 +111,11 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         assign(interp, one, rest if part is None else part)
 
 
-def _part_of(interp: Interp, value: v.Obj, index: int) -> v.Obj | None:
-    """One of several things that a call of a library gives, where its class is known: it was made there."""
+def _part_of(interp: Interp, value: v.Obj, index: int) -> v.Value | None:
+    """One of several things that a call of a library gives, where its class is known."""
+    divided = parted.part(interp, value, index)
+    if divided is not None:
+        return divided
     made = interp.kb.result_type(f"{value.api}.element[{index}]")
     if not made or (index and made == interp.kb.result_type(value.api)):
         # What is said of all that a module has is not said of the parts of what its functions give.

@@ -33,15 +33,22 @@ class Start(NamedTuple):
         return self.key in keys
 
 
+def first_of(over: v.Value | None) -> v.Value | None:
+    """The first number that a range is given, also inside of what passes its elements on; None for another value."""
+    while isinstance(over, v.Obj) and over.api in PASS_THROUGH and over.args.pos:
+        over = over.args.pos[0]
+    given = isinstance(over, v.Obj) and over.api in RANGES and len(over.args.pos) > 1
+    return over.args.pos[0] if isinstance(over, v.Obj) and given else None
+
+
 def start_of(run: RunView, loop: Loop) -> Start | None:
     """The loaded number that a loop goes on from, if there is one."""
     firsts: list[v.Value] = []
     if isinstance(loop.stmt, m.For):
         for over in v.alternatives(loop.over or v.UNKNOWN):
-            while isinstance(over, v.Obj) and over.api in PASS_THROUGH and over.args.pos:
-                over = over.args.pos[0]
-            if isinstance(over, v.Obj) and over.api in RANGES and len(over.args.pos) > 1:
-                firsts.append(over.args.pos[0])
+            first = first_of(over)
+            if first is not None:
+                firsts.append(first)
     elif isinstance(loop.stmt, m.While):
         for one in nodes([loop.stmt.test]):
             value = run.value_of(one) if isinstance(one, m.Name) else v.UNKNOWN

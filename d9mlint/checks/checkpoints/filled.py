@@ -6,11 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, ClearedEvent
+from d9mlint.interp.listening import on, on_call_if
+from d9mlint.interp.memory import remembered
 from d9mlint.interp.text import written
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
+    from d9mlint.interp.memory import Memory
     from d9mlint.interp.view import RunView
 
 _DEEPEST = 4
@@ -33,7 +37,46 @@ class Filled(NamedTuple):
         )
 
 
-def filled(run: RunView, draw: Any) -> Iterator[Filled]:
+class FilledLists:
+    """Knows the lists that loops fill and draw from, and which of them nothing saves."""
+
+    run: RunView
+    memory: Memory
+    filled = remembered(list[Filled])
+    """Lists that loops fill and draw from,"""
+    kept_lists = remembered(set[int])
+    """and the lists that the program saves, or empties again in a loop, by their birth."""
+
+    @on(AnyDrawEvent)
+    def elements_drawn(self, event: AnyDrawEvent) -> None:
+        """An RNG is drawn from, which may choose elements of a list."""
+        if event.entry.kind == "draw" and not event.entry.in_place:
+            self.filled.extend(_filled(self.run, event.node))
+
+    @on(ClearedEvent)
+    def cleared(self, event: ClearedEvent) -> None:
+        """A list is emptied, which a loop may do in each round."""
+        if self.run.loops:
+            self.kept_lists.add(event.owner.birth)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
+    def lists_stored(self, call: CallEvent) -> None:
+        """Data is written into a file, in which lists may be."""
+        self.kept_lists.update(_lists_in(call.args.values()))
+
+    def unsaved_lists(self, loops: Iterable[str]) -> list[str]:
+        """What the lists are called that some loops fill, that still hold what was added, and that nothing saves."""
+        among, kept = set(loops), set(self.kept_lists)
+        return sorted(
+            {
+                one.name
+                for one in self.filled
+                if one.loop in among and one.is_held() and one.items.birth not in kept
+            }
+        )
+
+
+def _filled(run: RunView, draw: Any) -> Iterator[Filled]:
     """The lists of which a call draws elements, or positions, and which are older than a loop that is running and have
     been added to in it."""
     for node in _drawn_from(draw) if isinstance(draw, m.Call) and run.loops else ():
@@ -64,15 +107,7 @@ def _name(run: RunView, node: m.Expr) -> tuple[str, v.Inst | None]:
     return name, None
 
 
-def unsaved(known: Iterable[Filled], loops: Iterable[str], kept: Iterable[int]) -> list[str]:
-    """What the lists are called that some loops fill, that still hold what was added, and that nothing saves."""
-    among, saved = set(loops), set(kept)
-    return sorted(
-        {one.name for one in known if one.loop in among and one.is_held() and one.items.birth not in saved}
-    )
-
-
-def lists_in(values: Iterable[v.Value], depth: int = 0) -> Iterator[int]:
+def _lists_in(values: Iterable[v.Value], depth: int = 0) -> Iterator[int]:
     """The lists that are among values, or that these hold, by their birth."""
     for one in values:
         if isinstance(one, v.Items):
@@ -89,4 +124,4 @@ def lists_in(values: Iterable[v.Value], depth: int = 0) -> Iterator[int]:
         else:
             continue
         if depth < _DEEPEST:
-            yield from lists_in(inner, depth + 1)
+            yield from _lists_in(inner, depth + 1)

@@ -125,7 +125,7 @@ class _Reader:
         if not isinstance(target, m.Name):
             return True
         _, dot, name = target.id.rpartition(".")
-        # An attribute may be read in any file, and a variable of a module in any function of its own.
+        # An attribute may be read in any file, and a variable of a module in any function there.
         files = self.files if dot else [facts]
         known = (0 if dot else id(function), name)
         if known in self.followed:

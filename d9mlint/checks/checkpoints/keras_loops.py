@@ -7,16 +7,14 @@ from typing import Any
 
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.continued import Start, start_of
+from d9mlint.checks.checkpoints.continued import Start, first_of, start_of
 from d9mlint.checks.checkpoints.keras import keeps_state
 from d9mlint.checks.checkpoints.stages import tests_around
 from d9mlint.checks.checkpoints.weights import WHOLE, Loaded, Saved, file_of, models_made, numbered_as_counted
 from d9mlint.interp import values as v
-from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.events import CallEvent, EndEvent, Loop, LoopEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
-from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -175,12 +173,7 @@ class KerasLoops(Rule):
 
 def _first_number(loop: Loop) -> int | None:
     """The number that is given for the first round of a loop over a range; None where that is not known."""
-    over = loop.over
-    while isinstance(over, v.Obj) and over.api in PASS_THROUGH and over.args.pos:
-        over = over.args.pos[0]
-    if not isinstance(over, v.Obj) or over.api not in RANGES or len(over.args.pos) < 2:
-        return None
-    first = over.args.pos[0]
+    first = first_of(loop.over)
     known = isinstance(first, v.Lit) and not first.option and type(first.value) is int
     return first.value if isinstance(first, v.Lit) and known else None
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
-from d9mlint.checks.checkpoints.filled import Filled, filled, lists_in, unsaved
+from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import ESTIMATOR_TRAINS, trains
 from d9mlint.interp.argtests import all_hold, if_given
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, ClearedEvent, EndEvent, SeedEvent
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_options, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where
@@ -32,7 +32,7 @@ _KEPT = frozenset({"init", "split", "dropout"})
 """Kinds of draws that a run which goes on repeats anyway."""
 
 
-class SessionCheckpoints(Rule):
+class SessionCheckpoints(FilledLists, Rule):
     """DET601: the variables of a graph that a program saves in the loop in which it trains, and restores before. DET602:
     those that it restores before a loop that counts from the beginning."""
 
@@ -61,10 +61,6 @@ class SessionCheckpoints(Rule):
     """The RNGs that are drawn from in a loop since."""
     seeded_then = remembered(set[str])
     """The RNGs that are seeded in a loop since."""
-    filled = remembered(list[Filled])
-    """Lists that loops fill and draw from,"""
-    kept_lists = remembered(set[int])
-    """and the lists that the program saves, or empties again in a loop, by their birth."""
     reordered = remembered(bool)
     """Whether examples are read in another order in each epoch."""
 
@@ -72,18 +68,10 @@ class SessionCheckpoints(Rule):
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry = event.rng, event.entry
-        if entry.kind == "draw" and not entry.in_place:
-            self.filled.extend(filled(self.run, event.node))
         if self.run.loops and rng in _STATES and entry.kind not in _KEPT:
             self.uses.update((rng, loop.key) for loop in self.run.loops)
             if any(True for _ in self.going_on.known()):
                 self.drawn_then.add(rng)
-
-    @on(ClearedEvent)
-    def cleared(self, event: ClearedEvent) -> None:
-        """A list is emptied, which a loop may do in each round."""
-        if self.run.loops:
-            self.kept_lists.add(event.owner.birth)
 
     @on(SeedEvent)
     def seed(self, event: SeedEvent) -> None:
@@ -93,11 +81,6 @@ class SessionCheckpoints(Rule):
         if self.run.loops:
             self.seeded.update((rng, loop.key) for rng in event.rngs for loop in self.run.loops)
             self.seeded_then.update(event.rngs)
-
-    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
-    def store(self, call: CallEvent) -> None:
-        """Data is written into a file."""
-        self.kept_lists.update(lists_in(call.args.values()))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "goes-on") is not None)
     def continued(self, call: CallEvent) -> None:
@@ -192,7 +175,7 @@ class SessionCheckpoints(Rule):
         """Report what a checkpoint lacks of what is used, and of the lists that loops fill. ``hook`` keeps the position in
         the input."""
         lacks = [name for rng, name in _STATES.items() if rng in used - self.kept]
-        memories = unsaved(self.filled, loops, self.kept_lists)
+        memories = self.unsaved_lists(loops)
         if memories:
             lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
         if lacks:

@@ -11,7 +11,7 @@ from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
-from d9mlint.checks.checkpoints.filled import Filled, filled, lists_in, unsaved
+from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
@@ -41,7 +41,6 @@ from d9mlint.interp.context import CPU_CONTEXT, NO_GRADIENT, THREAD
 from d9mlint.interp.events import (
     AnyDrawEvent,
     CallEvent,
-    ClearedEvent,
     EndEvent,
     IterationEvent,
     Loop,
@@ -239,7 +238,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(Rule):
+class Checkpoints(FilledLists, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -270,10 +269,6 @@ class Checkpoints(Rule):
     """Loops that count from a first number that is written there."""
     epoch_keys = remembered(set[tuple[str, str]])
     """Under which keys loops save the numbers of their epochs."""
-    filled = remembered(list[Filled])
-    """Lists that loops fill and draw from,"""
-    kept_lists = remembered(set[int])
-    """and the lists that the program saves, or empties again in a loop, by their birth."""
     ending = remembered(set[tuple[str, str]])
     """Variables that say when loops end which save something, and the loops."""
     best = remembered(set[tuple[str, str]])
@@ -377,8 +372,6 @@ class Checkpoints(Rule):
             self._shuffles(node.args[0])
             if entry.kind == "draw" and not entry.method and self.run.entry is not None:
                 self.reordered.update(reordered(self.run, node.args[0]))
-        if entry.kind == "draw" and not entry.in_place:
-            self.filled.extend(filled(self.run, node))
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
             self.uses[rng] = True
             for loop in self.run.loops:
@@ -483,12 +476,6 @@ class Checkpoints(Rule):
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
-
-    @on(ClearedEvent)
-    def cleared(self, event: ClearedEvent) -> None:
-        """A list is emptied, which a loop may do in each round."""
-        if self.run.loops:
-            self.kept_lists.add(event.owner.birth)
 
     @on(SeedEvent)
     def seeds(self, event: SeedEvent) -> None:
@@ -628,7 +615,7 @@ class Checkpoints(Rule):
     @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
-        self.kept_lists.update(lists_in(call.args.values()))
+        self.lists_stored(call)
         role = self.run.kb.role(call.api, "saves-checkpoint")
         content = saved(self.run, call)
         if content is not None and not is_never(self.run, call.node):
@@ -638,7 +625,6 @@ class Checkpoints(Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
         """Data is written into a file, as ``pickle.dump`` does, which is a checkpoint where states are in it."""
-        self.kept_lists.update(lists_in(call.args.values()))
         role = self.run.kb.role(call.api, "stores-data")
         content = call.args.get(role.arg, role.pos) if role is not None else None
         if content is None or is_never(self.run, call.node):
@@ -1115,7 +1101,7 @@ class Checkpoints(Rule):
     def _memories(self, loops: frozenset[str]) -> list[str]:
         """The lists that loops which train fill and draw from, and that nothing saves."""
         training = {loop for loop in loops if loop in self.trains_in}
-        return unsaved(self.filled, training, self.kept_lists)
+        return self.unsaved_lists(training)
 
     def _ending(self, loops: frozenset[str]) -> list[str]:
         """The variables that say when loops end that train, and that nothing saves."""

@@ -103,7 +103,7 @@ class UninitializedMemory(Rule):
             if self.run.entry is None or _is_being_made(self.run):
                 self.parameters.append((place, message, help))
             elif not self.filled:
-                # What fills it later, as the best weights do that are loaded after training, comes too late.
+                # What fills it after that changes nothing, such as the best weights, loaded once training ends.
                 self.report("DET309", place, message, help, subject=place.subject)
         else:
             self.report("DET309", place, message, help, subject=memory.api)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import Cells
-from d9mlint.interp.library.config_files import config_value, files_below, parse_file
+from d9mlint.interp.library.config_files import YAML, config_value, files_below, parse_file
 from d9mlint.interp.library.options import PARSER, new_parser
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 CLASS, ARGUMENTS = "class_path", "init_args"
 _SUBCOMMANDS = ("fit", "train")
-_ENDINGS = (".yaml", ".yml")
 
 
 class Named(NamedTuple):
@@ -31,7 +30,7 @@ def found(interp: Interp, entry: RunnerEntry) -> list[dict[str, Any]]:
     of the parts that it reads, or name a class."""
     parts = {one.part for one in entry.makes if one.part} | {one.part for one in entry.from_files}
     known: list[dict[str, Any]] = []
-    for path in files_below(interp, interp.entry_directory, _ENDINGS):
+    for path in files_below(interp, interp.entry_directory, YAML):
         interp.config_files.add(path)
         data = parse_file(path)
         if not isinstance(data, dict):

@@ -17,6 +17,9 @@ from d9mlint.interp.library.own_paths import literal_path
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
+YAML = (".yaml", ".yml")
+"""The endings of the names of YAML files."""
+
 
 def config_value(data: Any, label: str, prefix: str = "") -> v.Value:
     """Plain data as abstract values; leaves are options named by their dotted key."""
@@ -52,7 +55,7 @@ def parse_file(path: str) -> Any:
 
 def load_literal(interp: Interp, path: str) -> Any:
     """A configuration file by a path as written in the code: next to the entry point, the file, or the root."""
-    if not path.endswith((".yaml", ".yml", ".json", ".toml")):
+    if not path.endswith((*YAML, ".json", ".toml")):
         return None
     full = found_in(interp, path, [interp.entry_directory, interp.frame.file.directory, interp.modules.root])
     return parse_file(full) if full is not None else None
@@ -98,7 +101,7 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
     path, name = args.get("config_path", 0), args.get("config_name", 1)
     relative = literal_path(path) or ""
     leaf = name.value if isinstance(name, v.Lit) and isinstance(name.value, str) else ""
-    early = not leaf and relative.endswith((".yaml", ".yml"))
+    early = not leaf and relative.endswith(YAML)
     if early:
         relative, leaf = os.path.split(relative)
     if not leaf:
@@ -241,7 +244,7 @@ class _Composition:
 
     def _read(self, group: str, name: str, depth: int) -> tuple[dict[str, Any] | None, str | None]:
         full = os.path.normpath(os.path.join(self.base, group, name))
-        full = full if full.endswith((".yaml", ".yml")) else full + ".yaml"
+        full = full if full.endswith(YAML) else full + ".yaml"
         root = self.interp.modules.root
         if depth > _DEEPEST or not os.path.isfile(full) or not is_inside(full, boundary(root)):
             return None, None

@@ -11,14 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
-from d9mlint.interp.library.config_files import config_value, files_below, parse_file
+from d9mlint.interp.library.config_files import YAML, config_value, files_below, parse_file
 from d9mlint.interp.library.own_paths import JOINED, SAME_PATH, literal_path
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _ENDINGS: Final = {"json": (".json",), "toml": (".toml",)}
-_YAML: Final = (".yaml", ".yml")
 _LARGEST: Final = 50_000
 """Bytes of the largest file that is taken for a configuration."""
 _DEEPEST: Final = 12
@@ -30,14 +29,14 @@ def in_any(interp: Interp, api: str, path: v.Value | None) -> v.Mapping | None:
     if begins is None:
         return None
     library = api.partition(".")[0]
-    endings = next((ends for name, ends in _ENDINGS.items() if library.startswith(name[:4])), _YAML)
+    endings = next((ends for name, ends in _ENDINGS.items() if library.startswith(name[:4])), YAML)
     found = []
     for one in _files(interp, begins, endings):
         interp.config_files.add(one)
         data = _read(one, _stamp(one))
         if isinstance(data, dict):
             found.append(data)
-        elif data is not None and endings is not _YAML:
+        elif data is not None and endings is not YAML:
             # Files of this kind are data as often as configurations.
             return None
     return of_files(found) if found else None

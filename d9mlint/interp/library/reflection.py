@@ -198,7 +198,7 @@ def modules_with(interp: Interp, node: Any) -> v.Value:
 
 
 def _asked_of(interp: Interp, node: m.Call) -> set[str]:
-    """The names that the running function reads of what a call gives, at the call or by a variable of its own."""
+    """The names that the running function reads of what a call gives, at the call or by the variable that holds it."""
     function = running(interp)
     above = parents(function) if function is not None else {}
     user = above.get(id(node))
