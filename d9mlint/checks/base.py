@@ -109,6 +109,8 @@ class Reporter:
         unnamed = [f"`{one}`" for one in given if one not in violation.message]
         if unnamed:
             steps = (*steps, Step(*place.site, _only_if(unnamed)))
+        if place.assumed:
+            steps = (*steps, Step(*place.site, _assuming(place.assumed)))
         if run.entry is None:
             steps = (unreached_step(run, place.function), *steps)
         subject = violation.subject or place.subject
@@ -329,10 +331,25 @@ _MOST_COVERED = 4
 """Ops that a help names."""
 
 
+def _assuming(choices: Sequence[str]) -> str:
+    """That the command line is taken to choose these parts of a configuration, which leaves them open."""
+    return f"assuming {' and '.join(f'`{one}`' for one in choices)}, which the configuration leaves open"
+
+
 def _only_if(options: Sequence[str]) -> str:
-    """That these options have to be given."""
-    values = "have other values than their defaults" if options[1:] else "has another value than its default"
-    return f"only if {' and '.join(options)} {values}"
+    """That these options have to be given, or chosen: ``data=mnist``."""
+    chosen = [one for one in options if "=" in one]
+    others = [one for one in options if "=" not in one]
+    are, values = "is", "has another value than its default"
+    if chosen[1:]:
+        are = "are"
+    if others[1:]:
+        values = "have other values than their defaults"
+    said = [
+        *([f"{' and '.join(chosen)} {are} chosen"] if chosen else []),
+        *([f"{' and '.join(others)} {values}"] if others else []),
+    ]
+    return f"only if {' and '.join(said)}"
 
 
 def _pairs(cause: tuple[str, ...]) -> set[tuple[str, str]]:

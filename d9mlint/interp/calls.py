@@ -99,7 +99,7 @@ from d9mlint.interp.library.builtins import (
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER, given_batches
-from d9mlint.interp.library.options import option_params
+from d9mlint.interp.library.options import ChosenArgs, call_with_choices, option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import is_module
@@ -377,6 +377,8 @@ def call_function(
         args = later
     if func.decorated and not (args.pos or args.kw or args.star or args.dstar) and takes_options(func):
         args = option_params(interp, func)
+    if func.decorated and isinstance(args, ChosenArgs):
+        return call_with_choices(interp, func, args, node)
     variants = interp.variants.setdefault(name, set())
     if len(variants) >= MAX_VARIANTS:
         # More numbers say nothing new.
@@ -419,12 +421,13 @@ def call_function(
         interp.entry is None
         and on_yield is None
         and not interp.importing
+        and not interp.speculating
         and (name in interp.visited or name not in interp.judged)
         and fn.name != "__init__"
         and len(fn.body) > SMALL_BODY
     ):
         # Over unreached code every function is looked at once, with its module: following all calls again
-        # would cost the square of the code and find nothing new.
+        # would cost the square of the code and find nothing new. What a rule tries out it looks at itself.
         return v.UNKNOWN
     spent = interp.spent.setdefault(name, [0, 0]) if on_yield is None else [0, 0]
     settled = spent[0] >= MAX_RUNS and spent[1] >= MAX_RUN_STEPS

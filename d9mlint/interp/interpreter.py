@@ -235,6 +235,8 @@ class Interp:
         self.branch_number = self._branches = 0
         # The options of the branches that are running which their defaults do not take.
         self.asides: list[str] = []
+        # What the command line is taken to choose where a configuration leaves it open.
+        self.assumed: tuple[str, ...] = ()
         # When branches ran in which something was made that exists only if an option is given, by option.
         self.made_where_given: dict[str, list[tuple[int, int]]] = {}
         self._modes_before: dict[tuple[v.Value, int, int], v.Value] = {}

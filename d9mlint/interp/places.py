@@ -21,6 +21,7 @@ class Where:
 
     __slots__ = (
         "aside",
+        "assumed",
         "entry",
         "flow",
         "function",
@@ -47,6 +48,7 @@ class Where:
         self.others = tuple(
             one for one in dict.fromkeys(interp.asides) if one and one not in (self.aside, A_GPU)
         )
+        self.assumed = interp.assumed
         self.order = interp.steps
 
     @property
@@ -76,6 +78,7 @@ class Where:
         new = self.with_flow(replay.flow + self.flow[replay.dropped :])
         new.entry = replay.run.entry.relative if replay.run.entry is not None else None
         new.aside, new.others = replay.run.state.noted_aside, ()
+        new.assumed = replay.run.assumed
         new.order = self.order + replay.later
         return new
 

@@ -180,6 +180,10 @@ class RunView(Protocol):
         """The options of the branches that are running which their defaults do not take."""
 
     @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the command line is taken to choose where a configuration leaves it open: ``data=mnist``."""
+
+    @property
     def given_instead(self) -> dict[int, list[Instead]]:
         """What stands in the place of an object if an option is given, with the option, by the birth of the object."""
 

@@ -40,6 +40,7 @@ from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
+from d9mlint.interp.library.config_files import STORED
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
 from d9mlint.interp.library.hooks import HOOK_METHODS
 from d9mlint.interp.library.keys import KEY_MODELS
@@ -1319,7 +1320,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.dict": _dumped,
     "*.add_argument": opt.add_argument,
     "*.add_option": opt.add_argument,
-    f"{opt.STORED}.ConfigStore.store": opt.store_config,
+    f"{STORED}.ConfigStore.store": opt.store_config,
     "*.add_arguments": opt.add_class,
     "*.add_class_arguments": opt.add_class,
     "*.add_dataclass_arguments": opt.add_class,

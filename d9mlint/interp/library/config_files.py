@@ -6,17 +6,21 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.interp import values as v
 from d9mlint.interp.library.own_paths import literal_path
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
+STORED = "hydra.core.config_store"
+"""Before the names of the configurations that the program stores, among the library attributes."""
 YAML = (".yaml", ".yml")
 """The endings of the names of YAML files."""
 
@@ -95,9 +99,17 @@ def files_below(interp: Interp, top: str, endings: tuple[str, ...]) -> Iterator[
                 yield os.path.join(directory, name)
 
 
-def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
+class Composed(NamedTuple):
+    """A configuration, and what the command line has to choose for it: ``data=mnist``."""
+
+    value: v.Value
+    chosen: tuple[str, ...] = ()
+
+
+def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
     """The configuration that ``@hydra.main(config_path=..., config_name=...)`` composes by default; before Hydra 1.1
-    ``config_path`` may be the path of the file itself."""
+    ``config_path`` may be the path of the file itself. Where the lists leave the choice of a group to the command line, or
+    choose a file that is not there, there is one configuration for each file of the group."""
     path, name = args.get("config_path", 0), args.get("config_name", 1)
     relative = literal_path(path) or ""
     leaf = name.value if isinstance(name, v.Lit) and isinstance(name.value, str) else ""
@@ -105,9 +117,42 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
     if early:
         relative, leaf = os.path.split(relative)
     if not leaf:
-        return v.Mapping({}, open=True, attributes=True)
+        return [Composed(v.Mapping({}, open=True, attributes=True))]
     base = os.path.normpath(os.path.join(func.file.directory, relative))
-    return _composed(interp, base, leaf, {}, [], early)
+    asked = _asked_for(interp, func)
+    found, groups = _composed(interp, base, leaf, {}, [], early, asked)
+    first = {group.path: group.names[0] for group in groups}
+    configs = [Composed(found, tuple(group.choice(first[group.path]) for group in groups))]
+    others: list[dict[str, str]] = []
+    for other in [name for group in groups for name in group.names]:
+        # Files of one name in several groups are made for each other.
+        together = {group.path: other if other in group.names else group.names[0] for group in groups}
+        if together != first and together not in others:
+            others.append(together)
+    for chosen in others[: v.MAX_ALTERNATIVES - 1]:
+        value, needed = _composed(interp, base, leaf, chosen, [], early, asked)
+        # What differs from the first configuration is said first; what the other file leaves open has its first choice, too.
+        said = sorted(groups, key=lambda one: chosen[one.path] == first[one.path])
+        more = [one.choice(one.names[0]) for one in needed if one.path not in first]
+        configs.append(Composed(value, (*(one.choice(chosen[one.path]) for one in said), *more)))
+    return configs
+
+
+def _asked_for(interp: Interp, func: v.Func) -> frozenset[str]:
+    """The parts of its configuration that the file of a program asks for: ``cfg.data``, ``cfg["data"]``."""
+    if not func.fn.params:
+        return frozenset()
+    config = func.fn.params[0].name
+    asked = set()
+    for function in interp.whole(func.file).functions:
+        for node in nodes(function.body):
+            if isinstance(node, m.Name) and node.id.startswith(f"{config}."):
+                asked.add(node.id.split(".")[1])
+            elif isinstance(node, m.Subscript) and isinstance(node.value, m.Name) and node.value.id == config:
+                key = node.index.value if isinstance(node.index, m.Const) else None
+                if isinstance(key, str):
+                    asked.add(key)
+    return frozenset(asked)
 
 
 def composed(interp: Interp, base: str, name: str, overrides: list[str]) -> v.Value:
@@ -120,25 +165,30 @@ def composed(interp: Interp, base: str, name: str, overrides: list[str]) -> v.Va
             groups[key] = value
         elif equals:
             values.append((key, value))
-    return _composed(interp, base, name, groups, values)
+    return _composed(interp, base, name, groups, values)[0]
 
 
 def _composed(
     interp: Interp,
     base: str,
     name: str,
-    groups: dict[str, Any],
+    groups: Mapping[str, Any],
     values: list[tuple[str, str]],
     early: bool = False,
-) -> v.Value:
-    """A whole configuration as an abstract value, with the choices and values of the command line."""
+    asked: frozenset[str] = frozenset(),
+) -> tuple[v.Value, list[_Group]]:
+    """A whole configuration as an abstract value, with the choices and values of the command line, and the groups whose
+    choice is left to it. ``asked`` are parts of the configuration that the program asks for."""
     composition = _Composition(interp, base, groups, early)
     if not composition.add("", name, (), None, "", 0):
-        return v.Mapping({}, open=True, attributes=True)
+        return v.Mapping({}, open=True, attributes=True), []
     if composition.overridden:
         # Which choices are overridden is known when every list has been read: then it is composed again.
         composition = _Composition(interp, base, {**composition.overridden, **groups}, early)
         composition.add("", name, (), None, "", 0)
+    if composition.complete:
+        for group in sorted(asked - composition.data.keys()):
+            composition.add_unlisted(group)
     data = composition.data
     for key, value in values:
         *above, last = key.split(".")
@@ -153,9 +203,26 @@ def _composed(
     found = config_value(data, name)
     if isinstance(found, v.Mapping) and not composition.complete:
         found.open = True
-    return found
+    return found, list(composition.left_open.values())
 
 
+class _Group(NamedTuple):
+    """A group of which the command line has to choose a file: its path, what precedes the name of the file there, and
+    the names of its files."""
+
+    path: str
+    key: str
+    names: list[str]
+
+    def choice(self, name: str) -> str:
+        """What the command line says to choose a file."""
+        return f"{self.key}={name}"
+
+
+_INTERPOLATED = re.compile(r"\$\{([\w/]+)\}")
+"""The choice of another group as a part of a choice: ``${data}_${model}``."""
+_MISSING = "???"
+"""What stands for a choice, or a value, that has to be given."""
 _PACKAGE = re.compile(r"\s*#\s*@package\s+(\S+)\s*$")
 _DEEPEST = 8
 
@@ -165,8 +232,9 @@ class _Composition:
 
     ``choices`` replace those that the lists make for a group. ``overridden`` are the choices of the entries that
     begin with ``override``; ``complete`` is false when a file that a list names is not there (a structured
-    configuration, a plugin's). ``early`` is whether Hydra is older than 1.1: a file is merged before what its list names,
-    and that is merged at the root unless its header names another package.
+    configuration, a plugin's). ``left_open`` are the groups of which the command line has to choose a file, since none is
+    chosen, or one that is not there. ``early`` is whether Hydra is older than 1.1: a file is merged before what its list
+    names, and that is merged at the root unless its header names another package.
     """
 
     def __init__(self, interp: Interp, base: str, choices: Mapping[str, Any], early: bool = False) -> None:
@@ -176,7 +244,11 @@ class _Composition:
         self.early = early
         self.data: dict[str, Any] = {}
         self.overridden: dict[str, Any] = {}
+        self.left_open: dict[str, _Group] = {}
         self.complete = True
+        self._listed: set[str] = set()
+        self._chosen: dict[str, str] = {}
+        self._searches = False
 
     def add(
         self, group: str, name: str, parent: tuple[str, ...], given: str | None, usual: str, depth: int
@@ -189,6 +261,8 @@ class _Composition:
         said = given if given is not None else header if header is not None else usual
         package = _package(parent, said, group, name)
         listed = own.pop("defaults", None)
+        hydra = own.get("hydra")
+        self._searches |= isinstance(hydra, dict) and "searchpath" in hydra
         entries = listed if isinstance(listed, list) else []
         merged = self.early and "_self_" not in entries
         if merged:
@@ -222,10 +296,52 @@ class _Composition:
             self.overridden[path] = choice
             return
         choice = self.choices.get(path, choice)
+        if isinstance(choice, str):
+            choice = _INTERPOLATED.sub(lambda found: self._chosen.get(found[1], found[0]), choice)
         optional = optional or "optional" in words[:-1]
+        self._listed.add(path)
+        if isinstance(choice, str) and not optional and not self._is_there(path, choice):
+            open_group = self._left_open(path, f"{path}@{into}" if into else path)
+            choice = open_group.names[0] if open_group is not None else choice
+        if isinstance(choice, str):
+            self._chosen[path] = choice
         for one in choice if isinstance(choice, list) else [choice]:
             if isinstance(one, str):
                 self._include(group, target, one, package, into or None, depth, optional)
+
+    def add_unlisted(self, group: str) -> None:
+        """Merge a file of a group that no list names, of which the command line has to add one."""
+        found = self._left_open(group, f"+{group}") if group not in self._listed else None
+        name = self.choices.get(group, found.names[0]) if found is not None else None
+        if isinstance(name, str):
+            self._include("", group, name, (), None, 0)
+
+    def _is_there(self, group: str, name: str) -> bool:
+        """Whether a choice of a group is a file of the project, or may come from elsewhere: from what the program or a
+        library stores, from another directory, or from a name that is not known here."""
+        if "$" in name or self._searches:
+            return True
+        if name != _MISSING and self.interp.library_attribute(f"{STORED}.{group}/{name}") is not None:
+            return True
+        return name != _MISSING and os.path.isfile(self._path(group, name))
+
+    def _left_open(self, group: str, key: str) -> _Group | None:
+        """A group of which the command line has to choose one of the files that it has; None where it has none."""
+        top = os.path.join(self.base, group)
+        try:
+            names = sorted(os.listdir(top)) if is_inside(top, boundary(self.interp.modules.root)) else []
+        except OSError:
+            names = []
+        files = [one.removesuffix(".yaml") for one in names if one.endswith(".yaml") and one[0] not in "._"]
+        if not files:
+            return None
+        self.interp.config_files.add(top)
+        found = self.left_open[group] = _Group(group, key, files)
+        return found
+
+    def _path(self, group: str, name: str) -> str:
+        full = os.path.normpath(os.path.join(self.base, group, name))
+        return full if full.endswith(YAML) else full + ".yaml"
 
     def _include(
         self,
@@ -243,8 +359,7 @@ class _Composition:
             self.complete = False
 
     def _read(self, group: str, name: str, depth: int) -> tuple[dict[str, Any] | None, str | None]:
-        full = os.path.normpath(os.path.join(self.base, group, name))
-        full = full if full.endswith(YAML) else full + ".yaml"
+        full = self._path(group, name)
         root = self.interp.modules.root
         if depth > _DEEPEST or not os.path.isfile(full) or not is_inside(full, boundary(root)):
             return None, None

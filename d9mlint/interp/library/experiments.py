@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.data import is_entropy
 from d9mlint.interp.library.config_files import config_value, load_literal
-from d9mlint.interp.library.options import as_default
+from d9mlint.interp.library.options import as_default, start_otherwise
 from d9mlint.interp.library.own_paths import literal_path
 
 if TYPE_CHECKING:
@@ -124,23 +123,8 @@ def start(
     started = _started_with(owner, role, args)
     for name, given in _choices(owner, role, args).items():
         chosen = v.Args([], {**started.kw, **_items(given)}, dstar=started.dstar or given.open)
-        _start_otherwise(interp, chosen_by(name), partial(_run, interp, owner, chosen, entries, node))
+        start_otherwise(interp, chosen_by(name), partial(_run, interp, owner, chosen, entries, node))
     _run(interp, owner, started, entries, node)
-
-
-def _start_otherwise(interp: Interp, option: str, run: Callable[[], None]) -> None:
-    """What the program does with an option; nothing of it holds without."""
-    state = interp.state
-    rngs, modes, env = state.rng.save(), state.modes.save(), state.env.save()
-    interp.branch([_nothing, run], keep=0, option=option)
-    state = interp.state
-    state.rng.restore(rngs)
-    state.modes.restore(modes)
-    state.env.restore(env)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _run(

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import PARSED
 from d9mlint.interp.heap import Cells
-from d9mlint.interp.library.config_files import composed, config_value, hydra_config, load_literal
+from d9mlint.interp.library.config_files import (
+    STORED,
+    Composed,
+    composed,
+    config_value,
+    hydra_configs,
+    load_literal,
+)
 from d9mlint.interp.library.given_files import in_any, is_path
 from d9mlint.interp.library.own_paths import literal_path
 from d9mlint.interp.methods import named_from
@@ -342,8 +350,10 @@ def require_flags(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
 
 
 def option_params(interp: Interp, func: v.Func) -> v.Args:
-    """Arguments with which a click, typer, fire or hydra entry function is called: its options' defaults."""
+    """Arguments with which a click, typer, fire or hydra entry function is called: its options' defaults, or
+    ``ChosenArgs``."""
     by_name: dict[str, v.Value] = {}
+    chosen: list[Composed] = []
     for decorator in func.decorated:
         if not isinstance(decorator, v.Obj):
             continue
@@ -353,7 +363,8 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
         elif last == "main" and decorator.api.startswith("hydra"):
             params = func.fn.params
             if params:
-                found = hydra_config(interp, func, decorator.args)
+                chosen = hydra_configs(interp, func, decorator.args)
+                found = chosen[0].value
                 known = not isinstance(found, v.Mapping) or found.items
                 stored = None if known else _stored(interp, decorator.args, decorator.node)
                 by_name[params[0].name] = stored or found
@@ -374,7 +385,57 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
             by_name[param.name] = v.Lit(None if default.value is ... else default.value, option)
         else:
             by_name[param.name] = default
+    if chosen and chosen[0].chosen:
+        others = [({**by_name, func.fn.params[0].name: one.value}, one.chosen) for one in chosen[1:]]
+        return ChosenArgs(by_name, chosen[0].chosen, others)
     return v.Args([], by_name)
+
+
+class ChosenArgs(v.Args):
+    """Arguments of a function that a configuration gives which the command line has to complete: what it is taken to
+    choose (``data=mnist``), and the arguments with what it may choose instead."""
+
+    __slots__ = ("chosen", "others")
+
+    def __init__(
+        self,
+        kw: dict[str, v.Value],
+        chosen: tuple[str, ...],
+        others: list[tuple[dict[str, v.Value], tuple[str, ...]]],
+    ) -> None:
+        super().__init__([], kw)
+        self.chosen = chosen
+        self.others = others
+
+
+def call_with_choices(interp: Interp, func: v.Func, args: ChosenArgs, node: Any) -> v.Value:
+    """A function is called with each configuration that it may have; what stands afterwards is that of the first."""
+    outer = interp.assumed
+    for kw, chosen in args.others:
+        interp.assumed = (*outer, *chosen[1:])
+        start_otherwise(interp, chosen[0], partial(interp.call, func, v.Args([], kw), node))
+    interp.assumed = (*outer, *args.chosen)
+    result = interp.call(func, v.Args([], args.kw), node)
+    interp.assumed = outer
+    return result
+
+
+def start_otherwise(interp: Interp, option: str, run: Callable[[], object]) -> None:
+    """What the program does with an option; nothing of it holds without."""
+    state = interp.state
+    rngs, modes, env = state.rng.save(), state.modes.save(), state.env.save()
+
+    def nothing() -> None:
+        pass
+
+    def otherwise() -> None:
+        run()
+
+    interp.branch([nothing, otherwise], keep=0, option=option)
+    state = interp.state
+    state.rng.restore(rngs)
+    state.modes.restore(modes)
+    state.env.restore(env)
 
 
 def _declared(interp: Interp, func: v.Func, param: m.Param) -> v.Cls | None:
@@ -390,15 +451,13 @@ def has_fields(cls: v.Cls) -> bool:
     return any(one.fields for one in cls.mro())
 
 
-STORED = "hydra.core.config_store"
-"""Before the names of the configurations that the program stores, among the library attributes."""
-
-
 def store_config(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``ConfigStore.instance().store(name="config", node=Config)``."""
     label, value, group = args.get("name", 0), args.get("node", 1), args.get("group", 2)
-    if isinstance(label, v.Lit) and value is not None and (group is None or v.is_none(group) is True):
-        interp.set_library_attribute(f"{STORED}.{label.value}", value)
+    if isinstance(label, v.Lit) and value is not None:
+        below = f"{group.value}/" if isinstance(group, v.Lit) and group.value else ""
+        if below or group is None or v.is_none(group) is True:
+            interp.set_library_attribute(f"{STORED}.{below}{label.value}", value)
     return v.NONE
 
 
