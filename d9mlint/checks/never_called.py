@@ -21,6 +21,7 @@ from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
 from d9mlint.ir.endings import never_run
+from d9mlint.ir.function_tables import only_calls, tables
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
 from d9mlint.project.entry_points import calls_its_own, is_built, is_main_test, may_be_built
@@ -414,10 +415,22 @@ class Search:
         if found is None:
             file = self.files[at]
             with at_once():
+                tables = self._tables(at)
                 found = self._uses[at] = _uses(
-                    file, self.failing.get(at, frozenset()), at in self.shown, self._is_offering(file)
+                    file, self.failing.get(at, frozenset()), at in self.shown, self._is_offering(file), tables
                 )
         return found
+
+    def _tables(self, at: int) -> frozenset[int]:
+        """The names of functions in tables of a file of which all code only asks for what they have under a key, and calls
+        that: a program that comes there calls those that may be meant, and no other one."""
+        found = tables(self.files[at].facts)
+        known: list[int] = []
+        for name, entries in found.items():
+            others = [one for one in self.with_word(name) if one != at]
+            if all(only_calls(self.files[one].facts, name) for one in others):
+                known += entries
+        return frozenset(known)
 
     def _is_offering(self, file: ModuleFile) -> bool:
         """Whether what a file imports may be there for others than the project."""
@@ -450,9 +463,15 @@ def _has(words: list[str], word: str) -> bool:
     return at < len(words) and words[at] == word
 
 
-def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]], shown: bool, offering: bool) -> _Uses:
+def _uses(
+    file: ModuleFile,
+    failing: frozenset[tuple[int, int]],
+    shown: bool,
+    offering: bool,
+    entries: frozenset[int],
+) -> _Uses:
     """``shown``: what the file does when it is started shows how it is called; ``offering``: what it imports may be there
-    for others."""
+    for others; ``entries``: names in tables that say no more than a call where the table is asked."""
     facts = file.facts
     found = _Uses()
     if facts.problem is not None:
@@ -491,7 +510,7 @@ def _uses(file: ModuleFile, failing: frozenset[tuple[int, int]], shown: bool, of
         # What raises in a cell of a notebook ends that cell.
         if around > 0 or (around == 0 and not file.notebook):
             code = _that_run(code, facts.functions[around], failing, found.own)
-        _add(found, around, code, renamed, modules, only, own, rebound if around == 0 else {})
+        _add(found, around, code, renamed, modules, only, own, rebound if around == 0 else {}, entries)
     return found
 
 
@@ -563,6 +582,7 @@ def _add(
     only: dict[str, frozenset[Imported]],
     own: frozenset[str],
     rebound: dict[str, int],
+    entries: frozenset[int],
 ) -> None:
     """``only`` are variables that hold nothing but what is imported, ``own`` are those of the function, ``rebound`` says
     behind which place a variable of the module is none of the modules."""
@@ -594,7 +614,7 @@ def _add(
         if not isinstance(node, m.Name) or id(node) in asked:
             continue
         head, *rest = node.id.split(".")
-        plain = id(node) in called
+        plain = id(node) in called or node.start in entries
         uses.names.setdefault(renamed.get(head, head), set()).add((around, plain and not rest))
         if head not in renamed:
             uses.names[head].add((around, plain and not rest))
