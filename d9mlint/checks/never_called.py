@@ -24,7 +24,7 @@ from d9mlint.ir.endings import never_run
 from d9mlint.ir.function_tables import only_calls, tables
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
-from d9mlint.project.entry_points import calls_its_own, is_built, is_main_test, may_be_built
+from d9mlint.project.entry_points import calls_its_own, imports_of, is_built, is_main_test, may_be_built
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
@@ -149,8 +149,9 @@ class Search:
         self.unsure: set[Function] = set()
         self.run: set[int] = set()
         self.used: set[int] = set()
-        # The files that are programs only to show how they are called.
+        # The files that are programs only to show how they are called, and those of programs that do something of their own.
         self.shown: set[int] = set()
+        working: set[int] = set()
         for one in programs:
             self.run.update(one.files)
             own = project.index.get(one.entry)
@@ -166,9 +167,11 @@ class Search:
                     continue
                 if any(functions):
                     self.used.add(file)
+                    working.update({file} & {own})
                 self.reached.setdefault(file, set()).update(functions)
                 if unsure:
                     self.unsure.update((file, index) for index in functions)
+        self.used |= self._imported_by(working)
         self.used |= self._parts_of_used()
         self.failing = _failing(programs, project)
         self._uses: dict[int, _Uses] = {}
@@ -177,6 +180,19 @@ class Search:
         self._opened: dict[int, bool] = {}
         self._beginnings: dict[int, tuple[str, ...]] = {}
         self._texts: set[str] | None = None
+
+    def _imported_by(self, working: set[int]) -> set[int]:
+        """The files that programs run since they, or what they import, name them: a program that does something decides
+        about them, also where it uses nothing of them. What a package imports may be there for others."""
+        found: set[int] = set()
+        left = sorted(working)
+        while left:
+            file = self.files[left.pop()]
+            if not file.is_package:
+                named = {self.project.index[path] for path in imports_of(self.project.modules, file)}
+                left += sorted((named & self.run) - found)
+                found |= named & self.run
+        return found
 
     def _parts_of_used(self) -> set[int]:
         """The files that programs run since their package imports them, where programs use others of that package."""
