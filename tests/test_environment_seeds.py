@@ -96,3 +96,35 @@ def test_one_seed_is_not_given_to_every_episode(tmp_path: Path, case: str) -> No
     )
     (one,) = [one.finding for one in lint(tmp_path, {}).items if one.finding.code == "DET111"]
     assert (one.fix is not None) is fixed
+
+
+AGENT = """\
+class Agent:
+    def __init__(self, env):
+        self.env = env
+        self.state = env.reset()
+
+    def act(self, policy):
+        action = policy(self.state)
+        state, reward, {more}, info = self.env.step(action)
+        self.state = state
+        print(reward)
+        return info
+"""
+LEARN = """\
+import gym
+from agent import Agent
+
+def learn():
+    env = gym.make("CartPole-v1")
+    print(env.reset(), Agent(env).act(len))
+"""
+
+
+@pytest.mark.parametrize("more", ["done", "ended, cut"])
+def test_how_environments_are_seeded_is_seen_where_steps_are_taken(tmp_path: Path, more: str) -> None:
+    files = {"agent.py": AGENT.format(more=more), "learn.py": LEARN, "requirements.txt": "gym\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (one,) = [item.finding for item in lint(tmp_path, {}).items if item.finding.path.endswith("learn.py")]
+    assert ("env.seed(0)" in one.help) == (more == "done")

@@ -10,6 +10,9 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import nodes
 
+_SAID = (".__name__", ".__doc__")
+"""Attributes of a function that only say something of it."""
+
 
 def tables(facts: m.FileFacts) -> dict[str, list[int]]:
     """The variables of a file that hold tables of which the file only calls what they have under a key, each with the
@@ -102,7 +105,7 @@ def _is_written(node: Any) -> bool:
 
 
 def _is_only_called(facts: m.FileFacts, around: int, name: str) -> bool:
-    """Whether code does nothing with a variable of a function, or of the module, but give it a value and call it."""
+    """Whether code does nothing with a variable of a function, or of the module, but set, call and name it."""
     if not name or "." in name:
         return False
     for index, function in enumerate(facts.functions):
@@ -111,6 +114,7 @@ def _is_only_called(facts: m.FileFacts, around: int, name: str) -> bool:
             continue
         some = list(nodes(function.body))
         fine = {id(one.func) for one in some if isinstance(one, m.Call)}
+        fine |= {id(one) for one in some if isinstance(one, m.Name) and one.id.endswith(_SAID)}
         fine |= {id(target) for one in some if isinstance(one, m.Assign) for target in one.targets}
         if any(_heads(node, name) and id(node) not in fine for node in some):
             return False

@@ -20,6 +20,8 @@ from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.project.entry_points import imports_of
 
 
 class Handed(NamedTuple):
@@ -462,6 +464,23 @@ class Environments(Rule):
         passed = algorithm is not None and any(one.kind == "environment" and not one.why for one in entries)
         return f"{handed.remedy}, or to {algorithm}" if passed else handed.remedy
 
+    def _steps_beside(self, place: Where) -> set[int]:
+        """How many values steps give in the file of a place and in those that it imports, of which the run has met none;
+        nothing where they differ, or where steps may be those of several environments at once."""
+        modules = self.run.modules
+        found: set[int] = set()
+        left, seen = [place.site.path], {place.site.path}
+        while left:
+            file = modules.by_path[left.pop()]
+            facts = self.run.whole(file)
+            found |= _step_values(facts)
+            if any(library.partition(".")[0] in facts.words for library in _VECTORS):
+                return set()
+            more = imports_of(modules, file) - seen
+            seen |= more
+            left += sorted(more)
+        return found if len(found) == 1 else set()
+
     def _own_never_seeded(self, draw: Where) -> None:
         why = f" by default (`{draw.option}` is None)" if draw.option else ""
         self.report(
@@ -486,12 +505,13 @@ class Environments(Rule):
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
             remedy = "call `env.reset(seed=0)` once after creating it"
-            no_seed = self.seeded_by_method or self.takes_no_seed or 4 in self.step_values
+            steps = self.step_values or self._steps_beside(place)
+            no_seed = self.seeded_by_method or self.takes_no_seed or 4 in steps
             if place.subject == "vector" or no_seed:
                 remedy = "call `env.seed(0)` once after creating it: this `reset` takes no seed"
             elif place.subject == "own":
                 remedy = "give this `reset` a parameter `seed`, pass it on, and pass `seed=0` once, after creating it"
-            elif self.may_take_none and not self.step_values:
+            elif self.may_take_none and not steps:
                 remedy = f"{remedy}; before {self.may_take_none}, call its method `seed` instead"
         self.report(
             "DET111",
@@ -501,6 +521,22 @@ class Environments(Rule):
             subject="environment" if place.subject in _RESETS else "handed",
             severity=Severity.WARNING if option else None,
         )
+
+
+def _step_values(facts: m.FileFacts) -> set[int]:
+    """How many values steps give, by the variables that code takes them apart into: four, or five since `reset` takes a
+    seed."""
+    if "step" not in facts.words:
+        return set()
+    sizes = {
+        len(to.elts)
+        for function in facts.functions
+        for node in nodes(function.body)
+        if isinstance(node, m.Assign) and called_name(node.value) == "step"
+        for to in node.targets
+        if isinstance(to, m.Seq)
+    }
+    return sizes & {4, 5}
 
 
 def _class_of(inst: v.Inst) -> tuple[str, str]:
