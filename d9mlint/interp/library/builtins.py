@@ -74,6 +74,7 @@ from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
 from d9mlint.interp.tensors import LOADED_AS, READ, freeze, require
+from d9mlint.interp.text import written
 from d9mlint.interp.usage import set_training
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -570,9 +571,12 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
     if name is not None and not isinstance(name, v.Lit):
         # `import_module(f"archs.{name}")` in a loop over the files of a folder: all of them are imported.
         like = modules_like(interp, node)
-        return (
-            modules_with(interp, node) if like == [v.UNKNOWN] and not _names_library(name) else v.join(like)
-        )
+        if like != [v.UNKNOWN] or _names_library(name):
+            return v.join(like)
+        found = modules_with(interp, node)
+        if found is v.UNKNOWN and isinstance(node, m.Call):
+            interp.gap("dynamic-call", f"which module `{written(node)}` imports is decided at run time", node)
+        return found
     return v.UNKNOWN
 
 
