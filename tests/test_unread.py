@@ -68,6 +68,36 @@ def test_a_seed_in_it_may_have_been_set(tmp_path: Path, statement: str) -> None:
     assert [code for code, *_ in found(tmp_path, *cells)] == ["DET001"]
 
 
+def test_of_a_function_only_the_line_is_left_out(tmp_path: Path) -> None:
+    cells = (
+        "import random\ndef f(flag):\n    if flag:\n    g(flag)\n    for i in range(3):\n        print i\n"
+        "    return random.random()",
+        "class C:\n    a = random.random()\n    print a\n    def f(self):\n        try:\n            print self\n"
+        "        except ValueError:\n            print 'no', \\\n                'x'\n        return random.gauss(0, 1)",
+        "print(f(1), C().f())",
+    )
+    assert found(tmp_path, *cells) == [
+        ("DET001", 1, 4),
+        ("DET001", 1, 6),
+        ("DET103", 2, 2),
+        ("DET001", 2, 3),
+        ("DET001", 2, 6),
+        ("DET001", 2, 8),
+    ]
+    broken = "def f(\n    print 'a'\n    print(random.random())"
+    assert found(tmp_path, "import random", broken, "f()") == [("DET001", 2, 1)]
+
+
+def test_a_line_in_a_function_may_set_a_seed(tmp_path: Path) -> None:
+    cells = (
+        "import random",
+        "def f(flag):\n    if flag:\n        print random.seed(0)\n    return 3",
+        "f(3)\nprint(random.random())",
+    )
+    assert [code for code, *_ in found(tmp_path, *cells)] == ["DET001"]
+    (tmp_path / "a.ipynb").unlink()
+
+
 def test_variables_in_it_are_not_known_afterwards(tmp_path: Path) -> None:
     listed = "import os\nnames = os.listdir('.')"
     kept = "open('x', 'w').write(','.join(names))"

@@ -277,6 +277,31 @@ def statements(text: str) -> list[tuple[int, int]]:
     return [(0 if start == begins[0] else start, end) for start, end in pairwise([*begins, len(text)])]
 
 
+def logical_lines(text: str) -> list[tuple[int, int]]:
+    """The half-open spans of lines with what is open at their ends, from their first character on, without empty lines and
+    comments."""
+    found: list[tuple[int, int]] = []
+    offset = begin = 0
+    state = ""
+    for line in text.split("\n"):
+        if not state:
+            begin = offset + len(line) - len(line.lstrip())
+        state = _open_after(line, state)
+        end = offset + len(line)
+        if begin < end and not state and text[begin] != "#":
+            found.append((begin, end))
+        offset = end + 1
+    if state:
+        found.append((begin, len(text)))
+    return found
+
+
+def as_statement(text: str) -> str:
+    """Lines as a statement that does nothing, and comments, of the same length."""
+    first, *rest = text.split("\n")
+    return "\n".join([_blank(first, "0"), *map(_blank, rest)])
+
+
 def as_comments(text: str) -> str:
     """Lines as comments of the same length."""
     return "\n".join(_blank(line) for line in text.split("\n"))

@@ -1,7 +1,7 @@
 """Notebooks some of whose statements cannot be parsed, such as those for another version of Python.
 
 The cells of a notebook are run one by one: one that does not parse keeps no other from running. Statements that cannot be
-read are made comments, the rest is parsed, and in their places stand statements that do what may be done there as far as
+read, in functions and other blocks the lines that cannot, are made comments, the rest is parsed, and in their places stand statements that do what may be done there as far as
 names tell: what is called is called with arguments that are not known, and the variables that are named have
 values that are not known afterwards.
 """
@@ -13,10 +13,11 @@ import keyword
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
-from d9mlint.base.notebooks import Cell, as_comments, statements
+from d9mlint.base.notebooks import Cell, as_comments, as_statement, logical_lines, statements
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import definitions, with_body
 
@@ -25,6 +26,8 @@ UNKNOWN = "<unread>"
 
 MOST_CELLS = 2000
 """A notebook with more cells is generated, and not read in part: each cell is parsed by itself."""
+_MOST_PARTS = 10
+"""How many lines of a statement are left out before it is left out as a whole."""
 MOST_STATEMENTS = 2000
 """How many statements of cells that do not parse are parsed by themselves; of further cells nothing is read."""
 
@@ -52,7 +55,10 @@ def read_rest(
         found: list[m.Unread] = []
         if left >= 0:
             found = _refused(text, [(cell.start + start, cell.start + end) for start, end in spans], parse)
-        unread += found or [cell]
+        for one in found or [cell]:
+            smaller, used = _smaller(text, one, parse) if left >= 0 else ([one], 0)
+            unread += smaller
+            left -= used
     (now,) = parse([without(text, unread)])
     if now.problem is not None or not now.functions[0].body:
         return facts
@@ -64,7 +70,11 @@ def without(text: str, unread: Iterable[m.Unread]) -> str:
     kept: list[str] = []
     end = 0
     for one in unread:
-        kept += text[end : one.start], as_comments(text[one.start : one.end])
+        part = text[one.start : one.end]
+        kept += (
+            text[end : one.start],
+            as_statement(part) if is_inside(text, one.start) else as_comments(part),
+        )
         end = one.end
     return "".join([*kept, text[end:]])
 
@@ -82,6 +92,45 @@ def _refused(
     return found
 
 
+def is_inside(text: str, start: int) -> bool:
+    """Whether a part stands in the block of a statement that is read, in place of one of its statements."""
+    return start > 0 and text[start - 1] != "\n"
+
+
+def _smaller(
+    text: str, one: m.Unread, parse: Callable[[list[str]], list[m.FileFacts]]
+) -> tuple[list[m.Unread], int]:
+    """The lines in a statement that keep it from being read, and how often it was parsed; the statement itself where its
+    first line is one of them, or where they are too many."""
+    parts: list[m.Unread] = []
+    now, why = text[one.start : one.end], one.problem
+    for number in range(_MOST_PARTS):
+        at = why.start - one.start
+        lines = logical_lines(now)
+        place = bisect_right([start for start, _ in lines], at) - 1
+        if place < 1:
+            return [one], number
+        start, end = lines[place]
+        if why.message.startswith("expected an indented block"):
+            # What the block should be: the line behind its head.
+            place -= 1
+            start = lines[place][0]
+        elif "indent" in why.message:
+            # A comment has no place among the blocks.
+            start = now.rfind("\n", 0, start) + 1
+        if place < 1:
+            return [one], number
+        parts.append(m.Unread(why, one.start + start, one.start + end))
+        part = now[start:end]
+        now = now[:start] + (as_statement(part) if is_inside(now, start) else as_comments(part)) + now[end:]
+        (facts,) = parse([now])
+        if facts.problem is None:
+            return sorted(parts, key=lambda part: part.start), number + 1
+        problem = facts.problem
+        why = m.Problem(problem.code, problem.message, one.start + problem.start, one.start + problem.end)
+    return [one], _MOST_PARTS
+
+
 def _filled(facts: m.FileFacts, text: str, unread: list[m.Unread]) -> m.FileFacts:
     """The facts with statements in the places of those that are not read."""
     module = facts.functions[0]
@@ -89,19 +138,57 @@ def _filled(facts: m.FileFacts, text: str, unread: list[m.Unread]) -> m.FileFact
     made = {name for stmt in body for name in _definitions(facts, stmt)}
     words = set(facts.words)
     starts = [stmt.start for stmt in body]
+    functions = list(facts.functions)
     # From behind, so that the places of the others stay.
     for one in reversed(unread):
         names = list(_names(text, one))
         words |= {part for name, *_ in names for part in name.split(".")}
-        at = bisect_right(starts, one.start)
-        body[at:at] = _statements(names, made, one)
+        instead = _statements(names, made, one)
+        around = _around(functions, one) if is_inside(text, one.start) else 0
+        if around:
+            function = functions[around]
+            functions[around] = with_body(function, _in_place(function.body, one.start, instead))
+        else:
+            at = bisect_right(starts, one.start)
+            body[at:at] = instead
     return msgspec.structs.replace(
         facts,
-        packed=definitions([with_body(module, body), *facts.functions[1:]], facts.classes),
+        packed=definitions([with_body(module, body), *functions[1:]], facts.classes),
         words=sorted(words),
         unread=unread,
         code="",
     )
+
+
+def _around(functions: Sequence[m.Function], one: m.Unread) -> int:
+    """The innermost function around a part; the module's body is 0."""
+    around = [
+        (function.start, index)
+        for index, function in enumerate(functions)
+        if index and function.start <= one.start < function.end_of_body
+    ]
+    return max(around, default=(0, 0))[1]
+
+
+def _in_place(body: Sequence[m.Stmt], start: int, instead: Sequence[m.Stmt]) -> list[m.Stmt]:
+    """Statements with others in place of the one that begins at an offset."""
+    made: list[m.Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, m.ExprStmt) and stmt.start == start:
+            made += instead
+            continue
+        changed: dict[str, list[Any]] = {
+            name: _in_place(inner, start, instead)
+            for name in ("body", "orelse", "final")
+            if (inner := getattr(stmt, name, None))
+        }
+        for name in ("handlers", "cases"):
+            if blocks := getattr(stmt, name, None):
+                changed[name] = [
+                    msgspec.structs.replace(one, body=_in_place(one.body, start, instead)) for one in blocks
+                ]
+        made.append(msgspec.structs.replace(stmt, **changed) if changed else stmt)
+    return made
 
 
 def _definitions(facts: m.FileFacts, stmt: m.Stmt) -> Iterable[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from d9mlint.base.source import Source
 from d9mlint.ir.nodes import Unread
-from d9mlint.ir.unread import UNKNOWN, changed_names, without
+from d9mlint.ir.unread import UNKNOWN, changed_names, is_inside, without
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 MOST_PARSED = 2_000_000
@@ -337,6 +337,8 @@ def parse(
     made = {name for stmt in tree.body for name in _made(stmt)}
     starts = [source.starts[stmt.lineno - 1] for stmt in tree.body]
     for one in reversed(unread):
+        if is_inside(source.raw, one.start):
+            continue
         stmt = _in_place_of(source, one, changed_names(source.raw, one, made))
         tree.body.insert(bisect_right(starts, one.start), stmt)
     return Code(source, tree, is_own, exported, goes_first)
