@@ -726,7 +726,7 @@ def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, S
 
 
 def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]:
-    """DET001 and DET002 for the files that have no facts, and for the statements of notebooks that have none."""
+    """DET001 and DET002 for the files that have no facts, and for the statements that have none."""
     result: list[Finding] = []
     for path, source in sources.items():
         trouble = source.problem
@@ -744,7 +744,7 @@ def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]
 
 
 def _unread(facts: Mapping[str, FileFacts]) -> dict[str, Sequence[Unread]]:
-    """The parts of notebooks that do not parse."""
+    """The parts of files that do not parse."""
     return {path: one.unread for path, one in facts.items() if one.unread}
 
 

@@ -164,9 +164,23 @@ def test_a_notebook_of_which_nothing_can_be_read_is_one_finding(tmp_path: Path) 
     assert found(tmp_path, "print 'a'", "print 'b'") == [("DET001", 1, 1)]
 
 
-def test_a_module_that_cannot_be_parsed_is_not_read_in_part(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("import random\nprint 'a'\nprint(random.random())\n")
-    assert [i.finding.code for i in lint(tmp_path, {}).items] == ["DET001"]
+def test_a_module_is_read_in_part_where_few_statements_do_not_parse(tmp_path: Path) -> None:
+    def of(text: str) -> list[str]:
+        (tmp_path / "a.py").write_text(text)
+        return [i.finding.code for i in lint(tmp_path, {}).items]
+
+    drawn = "import random\n\ndef f(flag):\n    {0}\n    return random.random()\n\nprint(f(1))\n"
+    assert of(drawn.format("if flag:\n    g(flag)")) == ["DET001", "DET103"]
+    assert of(drawn.format("print flag\n    random.seed(0)")) == ["DET001"]
+    assert of(drawn.format("print flag\n    " * 3 + "pass")) == ["DET001"] * 3 + ["DET103"]
+    assert of(drawn.format("print flag\n    " * 4 + "pass")) == ["DET001"]
+    assert of("import random\nprint(random.random()\n") == ["DET001"]
+
+
+def test_the_line_in_the_words_of_a_problem_is_that_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import random\n\nx = 1\n\ndef f(flag):\n    if flag:\n    g(flag)\n")
+    (one,) = [i.finding for i in lint(tmp_path, {}).items]
+    assert one.message == "expected an indented block after 'if' statement on line 6"
 
 
 def test_statements_of_a_cell() -> None:

@@ -16,6 +16,7 @@ from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import written
 from d9mlint.interp.usage import handed_over
 from d9mlint.ir import nodes as m
+from d9mlint.ir.unread import UNKNOWN
 
 if TYPE_CHECKING:
     from d9mlint.base.entry_report import EntryReport
@@ -60,7 +61,8 @@ class NotFollowed(Rule):
 
 def _call(interp: RunView, call: CallEvent) -> None:
     node = call.node
-    if not isinstance(node, m.Call):
+    if not isinstance(node, m.Call) or (isinstance(node.func, m.Name) and node.func.id == UNKNOWN):
+        # What does not parse is reported for itself.
         return
     api = call.api
     if api == "torch.device" or api.endswith(".to"):

@@ -605,7 +605,7 @@ class Problem(_Node, frozen=True):
 
 
 class Unread(_Node, frozen=True):
-    """A part of a notebook that was left out because it cannot be parsed, and why; see ``ir.unread``."""
+    """A part of a text that was left out because it cannot be parsed, and why; see ``ir.unread``."""
 
     problem: Problem
     start: int

@@ -1,9 +1,10 @@
-"""Notebooks some of whose statements cannot be parsed, such as those for another version of Python.
+"""Texts some of whose statements cannot be parsed, such as those for another version of Python.
 
-The cells of a notebook are run one by one: one that does not parse keeps no other from running. Statements that cannot be
-read, in functions and other blocks the lines that cannot, are made comments, the rest is parsed, and in their places stand statements that do what may be done there as far as
-names tell: what is called is called with arguments that are not known, and the variables that are named have
-values that are not known afterwards.
+The cells of a notebook are run one by one: one that does not parse keeps no other from running. A module of which a few
+lines do not parse is read as it is when they are fixed. Statements that cannot be read, in functions and other blocks the
+lines that cannot, are made comments, and the rest is parsed. In their places stand statements that do what may be done
+there as far as names tell: what is called is called with arguments that are not known, and the variables that are named
+have values that are not known afterwards.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ _MOST_PARTS = 10
 MOST_STATEMENTS = 2000
 """How many statements of cells that do not parse are parsed by themselves; of further cells nothing is read."""
 
+_MOST_IN_MODULE = 3
+"""A module with more statements that do not parse is for another version of Python, or a template."""
+
 _WORD = re.compile(
     r"\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n])*'?|#[^\n]*|(?P<name>[^\W\d][\w.]*)",
     re.DOTALL,
 )
+_LINE = re.compile(r"(\bon line )(\d+)")
 _CALLED = re.compile(r"[ \t]*\(")
 _MAKES = frozenset({"def", "class", "import", "as"})
 _PLAIN = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "exec", "print"})
@@ -43,26 +48,37 @@ _PLAIN = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "exec"
 def read_rest(
     text: str, cells: Sequence[Cell], facts: m.FileFacts, parse: Callable[[list[str]], list[m.FileFacts]]
 ) -> m.FileFacts:
-    """The facts of a notebook without the statements that do not parse. ``facts`` are those of all of it, and the
-    answer where nothing is left; ``parse`` gives the facts of texts."""
+    """The facts of a text without the statements that do not parse. ``facts`` are those of all of it, and the answer
+    where nothing is left, or too little of a module, which has no cells; ``parse`` gives the facts of texts."""
     if len(cells) > MOST_CELLS:
         return facts
     unread: list[m.Unread] = []
     left = MOST_STATEMENTS
-    for cell in _refused(text, [(cell.start, cell.end) for cell in cells], parse):
+    whole = [] if cells or facts.problem is None else [m.Unread(facts.problem, 0, len(text))]
+    for cell in whole or _refused(text, [(cell.start, cell.end) for cell in cells], parse):
         spans = statements(text[cell.start : cell.end])
         left -= len(spans)
         found: list[m.Unread] = []
         if left >= 0:
             found = _refused(text, [(cell.start + start, cell.start + end) for start, end in spans], parse)
+        if whole and len(found) > _MOST_IN_MODULE:
+            return facts
         for one in found or [cell]:
             smaller, used = _smaller(text, one, parse) if left >= 0 else ([one], 0)
-            unread += smaller
+            unread += [_of_text(part, text.count("\n", cell.start, one.start)) for part in smaller]
             left -= used
+    if whole and (len(unread) > _MOST_IN_MODULE or unread == whole):
+        return facts
     (now,) = parse([without(text, unread)])
     if now.problem is not None or not now.functions[0].body:
         return facts
     return _filled(msgspec.structs.replace(now, digest=facts.digest), text, unread)
+
+
+def _of_text(part: m.Unread, lines: int) -> m.Unread:
+    """A part with the lines that its problem names counted from so many lines before."""
+    said = _LINE.sub(lambda found: f"{found[1]}{int(found[2]) + lines}", part.problem.message)
+    return msgspec.structs.replace(part, problem=msgspec.structs.replace(part.problem, message=said))
 
 
 def without(text: str, unread: Iterable[m.Unread]) -> str:

@@ -87,7 +87,7 @@ def gather(
                 digest = source.digest
                 one, final = packed.pop(digest)
                 facts = unpack(one) or failed(source.text, digest, CRASHED)
-                if facts.problem is not None and facts.problem.code == "DET001" and source.cells:
+                if facts.problem is not None and facts.problem.code == "DET001":
                     facts = _rest(source, facts)
                     one = pack(source.text, facts)
                 known[digest] = facts
@@ -124,7 +124,7 @@ def _parse(
 
 
 def _rest(source: SourceLike, facts: FileFacts) -> FileFacts:
-    """The facts of what can be read of a notebook."""
+    """The facts of what can be read of a text."""
 
     def parse(texts: list[str]) -> list[FileFacts]:
         parts = [_Text(source.path, text, f"{number}") for number, text in enumerate(texts)]

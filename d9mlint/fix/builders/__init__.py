@@ -46,7 +46,7 @@ def with_fixes(
     """The findings with the fixes that can be built for them, and a warning for each builder that failed.
 
     ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file. Of the fixes in
-    ``memory`` those are taken over for which nothing has changed. ``unread`` are the parts of notebooks that do not parse:
+    ``memory`` those are taken over for which nothing has changed. ``unread`` are the parts of files that do not parse:
     their cells are left as they are.
     """
     from d9mlint.fix.builders import arguments, checkpoints, order, seeds, settings

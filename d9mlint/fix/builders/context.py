@@ -34,7 +34,7 @@ class Context:
     for a fix is noted, so that the fix can be kept as long as it reads the same.
 
     ``entries`` maps the names of entry points to files; ``targets`` gives the versions for a file; ``unread`` are the parts
-    of notebooks that do not parse.
+    of files that do not parse.
     """
 
     def __init__(
@@ -202,6 +202,8 @@ class Context:
             return True
         self._read["file", path] = None
         cells = self._sources[path].cells or ()
+        if not cells:
+            return False
         broken = {cell for cell in cells if any(cell.start <= one.start < cell.end for one in unread)}
         return all(cell_of(cells, edit) not in broken for edit in edits)
 
