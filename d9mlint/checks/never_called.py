@@ -443,7 +443,8 @@ class Search:
         found = tables(self.files[at].facts)
         known: list[int] = []
         for name, entries in found.items():
-            others = [one for one in self.with_word(name) if one != at]
+            # Nothing imports a notebook.
+            others = [one for one in self.with_word(name) if one != at and not self.files[at].notebook]
             if all(only_calls(self.files[one].facts, name) for one in others):
                 known += entries
         return frozenset(known)

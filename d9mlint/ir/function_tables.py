@@ -34,7 +34,9 @@ def tables(facts: m.FileFacts) -> dict[str, list[int]]:
 
 
 def only_calls(facts: m.FileFacts, name: str, made: int = 0) -> bool:
-    """Whether a file only calls what a table has under a key; ``made``: how often it gives the variable a value."""
+    """Whether a file only calls what a table has under a key; ``made``: how often it gives the variable a value. In a file
+    that is not that of the table, a variable of this name that the file makes itself is another one."""
+    another = not made and _makes_itself(facts, name)
     for around, body in _bodies(facts):
         some = list(nodes(body))
         harmless: set[int] = set()
@@ -48,7 +50,7 @@ def only_calls(facts: m.FileFacts, name: str, made: int = 0) -> bool:
             elif isinstance(node, m.Assign):
                 stored = [one for one in node.targets if isinstance(one, m.Name) and one.id == name]
                 harmless.update(map(id, stored))
-                made -= len(stored)
+                made -= 0 if another else len(stored)
             elif isinstance(node, m.Compare):
                 asked = zip(node.ops, node.comparators, strict=True)
                 harmless.update(id(one) for op, one in asked if op in ("in", "not in"))
@@ -59,11 +61,25 @@ def only_calls(facts: m.FileFacts, name: str, made: int = 0) -> bool:
             elif isinstance(node, m.ImportFrom):
                 if any(one.name == name and one.asname not in (None, name) for one in node.names):
                     return False
-        if any(_names(node, name) and id(node) not in harmless for node in some):
+        named = [node for node in some if _names(node, name) and not (another and _heads(node, name))]
+        if any(id(node) not in harmless for node in named):
             return False
-        if taken and not (around >= 0 and all(_is_only_called(facts, around, one) for one in taken)):
+        if (
+            taken
+            and not another
+            and not (around >= 0 and all(_is_only_called(facts, around, one) for one in taken))
+        ):
             return False
     return made == 0
+
+
+def _makes_itself(facts: m.FileFacts, name: str) -> bool:
+    """Whether a module gives a variable a value that it imports from nowhere."""
+    body = list(nodes(facts.functions[0].body))
+    if any(isinstance(one, m.ImportFrom) and {"*", name} & {x.name for x in one.names} for one in body):
+        return False
+    targets = [target for one in body if isinstance(one, m.Assign) for target in one.targets]
+    return any(isinstance(one, m.Name) and one.id == name for one in targets)
 
 
 def _bodies(facts: m.FileFacts) -> Iterator[tuple[int, list[Any]]]:
