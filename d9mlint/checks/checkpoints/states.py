@@ -6,7 +6,7 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
+from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_LOADS
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
@@ -1032,8 +1032,7 @@ class Checkpoints(FilledLists, Rule):
                     or place.subject != _SAVE
                     or self._loaded_elsewhere(place)
                     else (*wanted, *(() if open_world else self._loaded_here(place))),
-                    # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
-                    unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
+                    unless=self._unless(found) if not weights else "",
                 )
         if open_world:
             # What is saved here may be restored elsewhere.
@@ -1070,6 +1069,13 @@ class Checkpoints(FilledLists, Rule):
                     subject=place.subject,
                     remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
                 )
+
+    def _unless(self, found: set[str]) -> str:
+        """What other programs may show, so that there is less to report of a checkpoint that holds something."""
+        # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
+        evaluated = LESS_IF_EVALUATED if "epoch" in found else EVALUATED
+        loads = self.run.entry is None or self.loads or self.restored_at
+        return evaluated if loads else f"{evaluated}{AND}{NEVER_LOADS}"
 
     def _made_if_given(self) -> list[tuple[str, str]]:
         """The schedulers and scalers that are made where an option is given, with the option."""
