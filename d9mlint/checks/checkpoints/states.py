@@ -27,6 +27,7 @@ from d9mlint.checks.checkpoints.weights import (
     Loaded,
     Saved,
     file_of,
+    is_numbered_by,
     key_of,
     models_made,
     names_of,
@@ -48,6 +49,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
     SeedEvent,
 )
+from d9mlint.interp.file_names import parts_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
@@ -58,6 +60,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import READ
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
@@ -361,6 +364,10 @@ class Checkpoints(FilledLists, Rule):
     """When loops began after a model was given weights."""
     resumed = remembered_table(str, Start)
     """The loops that go on from a number that was loaded."""
+    in_names = remembered_table(Site, frozenset[str])
+    """Where files are saved whose names hold the number of a loop's round, and the loops."""
+    in_files = remembered_table(Site, tuple[str, str | None])
+    """How the names of these files begin and end."""
     hidden = remembered(set[str])
     """The keys under which something is saved of which it is not known what it is; empty for no key."""
 
@@ -701,6 +708,15 @@ class Checkpoints(FilledLists, Rule):
         ):
             found.add("key")
         loops = frozenset(loop.key for loop in self.run.loops)
+        path = argument_node(call.node, "f", 1)
+        numbered = [
+            one
+            for one in self.run.loops
+            if path is not None and is_numbered_by(self.run, path, call.args.get("f", 1), one)
+        ]
+        if numbered:
+            self.in_names[place.site] = frozenset(one.key for one in numbered)
+            self.in_files[place.site] = parts_of(self.run, call.args.get("f", 1))
         if self.run.loops:
             self.innermost[place.site] = self.run.loops[-1].key
         if "optimizer" not in found and not any(_kind(self.run, one) == "model" for one in _states_in(made)):
@@ -954,7 +970,8 @@ class Checkpoints(FilledLists, Rule):
                 self.silent("DET601", place, "no run that saves this loads anything")
                 continue
             found = found.union(*(held for held, others in self.beside if not loops.isdisjoint(others)))
-            lacks = [] if "epoch" in found or self._is_counted(loops) else ["the epoch or step"]
+            counted = "epoch" in found or self._is_counted(loops) or self._is_in_name(place)
+            lacks = [] if counted else ["the epoch or step"]
             wanted = [
                 *(["epoch"] if lacks else []),
                 *(p for p in ("scheduler", "scaler") if p in here - found),
@@ -1134,6 +1151,19 @@ class Checkpoints(FilledLists, Rule):
         """Whether the number of the epoch or step is saved in its own file beside a checkpoint."""
         alone = [others for _, found, others in self.alone if found == {"epoch"}]
         return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
+
+    def _is_in_name(self, place: Where) -> bool:
+        """Whether a checkpoint has its number in its name, from which, or from the option that says which one to load, a
+        resumed run takes the number of its first round."""
+        loops = [one for one in self.in_names.get(place.site) or () if one not in self.anew]
+        starts = [self.resumed[one] for one in loops if one in self.resumed]
+        if any(one.option or one.key == READ.value for one in starts):
+            return True
+        saved, loaded = self.in_files.get(place.site), map(self.files.get, self.files.known())
+        # A loop that goes on from a number in a file has that, wherever it is saved.
+        return any(one not in self.resumed for one in loops) and any(
+            one is not None and one.ends and (one.begins, one.ends) == saved for one in loaded
+        )
 
     def _idle_epochs(self) -> list[tuple[str, bool]]:
         """The keys of epochs by which no loop goes on, and whether something reads them, where a loop that trains begins
