@@ -10,6 +10,7 @@ from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_L
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.checkpoints.carried_on import carried_on, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
@@ -276,6 +277,10 @@ class Checkpoints(FilledLists, Rule):
     """Variables that say when loops end which save something, and the loops."""
     best = remembered(set[tuple[str, str]])
     """Variables that hold the best score so far by which loops decide to save something, and the loops."""
+    carried_on = remembered(set[tuple[str, str]])
+    """Variables with which loops go on from round to round, and on which their training depends, and the loops."""
+    held_names = remembered(set[str])
+    """Variables of loops that have what is saved under some key."""
     reordered = remembered(set[tuple[str, str]])
     """What loops shuffle in place that was made before them."""
     loaders = remembered_table(Site, frozenset[tuple[str, str]])
@@ -591,6 +596,7 @@ class Checkpoints(FilledLists, Rule):
         loop, begins = event
         if not begins and loop.key in self.trains_in and self.run.entry is not None:
             self._stopped_by(loop)
+            self._carries(loop)
         if begins and loop.over is not None and self.run.entry is not None:
             self._taken(loop.over)
         start = start_of(self.run, loop) if begins else None
@@ -604,6 +610,10 @@ class Checkpoints(FilledLists, Rule):
             self.anew.add(loop.key)
         if begins and loaded:
             self.began[loop.key] = Moment(self.run.steps)
+
+    def _carries(self, loop: Loop) -> None:
+        """A loop that trains goes on with variables."""
+        self.carried_on.update((name, loop.key) for name in carried_on(self.run, loop))
 
     def _stopped_by(self, loop: Loop) -> None:
         """A loop that trains ends when objects of the program say so, which may count for that."""
@@ -694,6 +704,13 @@ class Checkpoints(FilledLists, Rule):
             keys = [key for one in mappings for key in epoch_keys(one)]
             self.epoch_keys.update((key, loop.key) for loop in self.run.loops for key in keys)
         self.kept_names.update(str(key) for one in mappings for key in dict.keys(one.items))
+        saved = [part for one in mappings for part in one.items.values()]
+        self.held_names.update(
+            name
+            for loop in self.run.loops
+            for name, value in loop.frame.env.vars.items()
+            if any(value is part for part in saved)
+        )
         names = names_of(self.run, call, "f", 1)
         self.names.update((self.run.here(call.node), name) for name in names)
         counters = self._counters(place.site.path)
@@ -1019,6 +1036,13 @@ class Checkpoints(FilledLists, Rule):
                 others = [*others, *best]
                 scores = "score" if len(best) == 1 else "scores"
                 lacks.append(f"the best {scores} so far {listed([f'`{one}`' for one in best])}")
+            carried = [] if open_world or not self.loads else self._variables(place, loops, {*best, *ending})
+            if carried:
+                others = [*others, *carried]
+                nouns = "variable" if len(carried) == 1 else "variables"
+                lacks.append(
+                    f"the {nouns} {listed([f'`{one}`' for one in carried])}, on which training depends"
+                )
             orders = [] if open_world else self._orders(loops)
             only_orders = bool(orders) and not lacks
             if orders:
@@ -1135,6 +1159,18 @@ class Checkpoints(FilledLists, Rule):
         """The best scores so far of loops that train, which say whether the next weights replace the best ones."""
         found = {name for name, loop in self.best if loop in loops and loop in self.trains_in}
         return sorted(found - {*self.kept_names, *ending})
+
+    def _variables(self, place: Where, loops: frozenset[str], named: set[str]) -> list[str]:
+        """The other variables with which loops go on that train, and that nothing saves."""
+        found = {name for name, loop in self.carried_on if loop in loops and loop in self.trains_in}
+        kept = {one.rpartition(".")[2] for one in self.kept_names}
+        found -= {*kept, *self.held_names, *named}
+        paths = {place.site.path, *(loop.rpartition(":")[0] for loop in loops)}
+        by_path = self.run.modules.by_path
+        for path in sorted(paths) if found else ():
+            if path in by_path:
+                found -= stored_with(self.run.whole(by_path[path]), kept)
+        return sorted(found)
 
     def _is_key(self, value: v.Value) -> bool:
         return any(

@@ -90,7 +90,7 @@ def _counters(function: m.Function, loop: m.For | m.While) -> set[str]:
                 numbers = {name for stmt in block for name in _set_to_number(stmt)} & counted & asked
                 compared = _variables([one.test]) & {name for stmt in block for name in _stored(stmt)}
                 found |= numbers | (compared if numbers else set())
-    return _begun(function, loop, found)
+    return begun(function, loop, found)
 
 
 def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
@@ -105,7 +105,7 @@ def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
         if isinstance(one, m.If) and _compares(one.test):
             if any(isinstance(part, m.Call) and part.start == at for part in nodes(one.body)):
                 found |= _variables([one.test]) & {name for stmt in one.body for name in _stored(stmt)}
-    return _begun(loop.frame.function, loop.stmt, found) if found else found
+    return begun(loop.frame.function, loop.stmt, found) if found else found
 
 
 def _compares(test: m.Expr) -> bool:
@@ -116,7 +116,7 @@ def _compares(test: m.Expr) -> bool:
 _ORDERING = frozenset({"<", ">", "<=", ">="})
 
 
-def _begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[str]:
+def begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[str]:
     """Those of some variables that a function begins with numbers before a loop, and with nothing else."""
     inside = {id(stmt) for stmt in statements([loop])}
     repeated = {
@@ -125,14 +125,14 @@ def _begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[
         if isinstance(stmt, (m.For, m.While))
         for part in statements([stmt])
     }
-    begun = set[str]()
+    first = set[str]()
     for stmt in statements(function.body):
         if id(stmt) not in inside:
             stored = set(_stored(stmt))
-            begun |= stored
+            first |= stored
             # What something else begins it with may be what was saved.
             found -= stored - (set[str]() if id(stmt) in repeated else {*_set_to_number(stmt)})
-    return found & begun
+    return found & first
 
 
 def _variables(parts: Iterable[Any]) -> set[str]:
