@@ -14,6 +14,7 @@ from d9mlint.checks.checkpoints.carried_on import carried_on, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
+from d9mlint.checks.checkpoints.own_draws import OwnDraws
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
@@ -242,7 +243,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(FilledLists, Rule):
+class Checkpoints(FilledLists, OwnDraws, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -1027,6 +1028,11 @@ class Checkpoints(FilledLists, Rule):
                 others = [*others, *ending]
                 variables = "variable" if len(ending) == 1 else "variables"
                 lacks.append(f"the early-stopping {variables} {listed([f'`{one}`' for one in ending])}")
+            drawn = [] if open_world else self._generators(loops)
+            if drawn:
+                others = [*others, *drawn]
+                states = "state of the generator" if len(drawn) == 1 else "states of the generators"
+                lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
             memories = [] if open_world else self._memories(loops)
             if memories:
                 others = [*others, *memories]
@@ -1149,6 +1155,11 @@ class Checkpoints(FilledLists, Rule):
         """The lists that loops which train fill and draw from, and that nothing saves."""
         training = {loop for loop in loops if loop in self.trains_in}
         return self.unsaved_lists(training)
+
+    def _generators(self, loops: frozenset[str]) -> list[str]:
+        """The generators of the program that loops which train draw from, and whose states nothing saves."""
+        training = {loop for loop in loops if loop in self.trains_in}
+        return self.unsaved_generators(training, {*self.kept, *self.carried})
 
     def _ending(self, loops: frozenset[str]) -> list[str]:
         """The variables that say when loops end that train, and that nothing saves."""
