@@ -102,10 +102,24 @@ def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
             at = frame.call_site.start
     found = set[str]()
     for one in _own(loop.stmt.body):
-        if isinstance(one, m.If) and _compares(one.test):
-            if any(isinstance(part, m.Call) and part.start == at for part in nodes(one.body)):
+        if isinstance(one, m.If) and any(
+            isinstance(part, m.Call) and part.start == at for part in nodes(one.body)
+        ):
+            if _compares(one.test):
                 found |= _variables([one.test]) & {name for stmt in one.body for name in _stored(stmt)}
+            elif isinstance(one.test, m.Name):
+                found |= _compared_for(one, one.test.id, loop.stmt.body)
     return begun(loop.frame.function, loop.stmt, found) if found else found
+
+
+def _compared_for(flag: m.If, name: str, body: Iterable[m.Stmt]) -> set[str]:
+    """The variables that a loop compares to set a flag, and assigns where that is set, or from what they were:
+    ``is_best = loss < best; best = min(loss, best)``."""
+    given = [stmt for stmt in _own(body) if isinstance(stmt, m.Assign)]
+    tests = [stmt.value for stmt in given if name in _stored(stmt) and _compares(stmt.value)]
+    kept = {one for stmt in given for one in _stored(stmt) if one in _variables([stmt.value])}
+    kept |= {one for stmt in flag.body for one in _stored(stmt)}
+    return _variables(tests) & kept
 
 
 def _compares(test: m.Expr) -> bool:
