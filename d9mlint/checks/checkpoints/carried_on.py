@@ -3,13 +3,13 @@ of a loss that decays, or the number of all steps from which it is computed."""
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.checkpoints.stopping import begun
+from d9mlint.checks.checkpoints.stopping import begun, set_to_number
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, receiver, statements
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ def carried_on(run: RunView, loop: Loop) -> frozenset[str]:
     known = _known.get(id(loop.stmt))
     if known is None or known[0] is not loop.stmt:
         found = _updated(loop.stmt)
-        found = begun(loop.frame.function, loop.stmt, found) if found else found
+        attributes = {one for one in found if "." in one}
+        found = begun(loop.frame.function, loop.stmt, found - attributes) if found else found
+        if attributes:
+            found |= _begun_attributes(run.whole(loop.frame.file), loop.stmt, attributes)
         if found:
             found &= _Slice(run, loop.stmt).names()
         known = _known[id(loop.stmt)] = (loop.stmt, frozenset(found))
@@ -70,13 +73,33 @@ def _assigned(stmt: m.Stmt) -> Iterator[tuple[str, m.Expr | None]]:
         yield stmt.target.id, m.BinOp(stmt.op, stmt.target, stmt.value, stmt.start, stmt.end)
         return
     single = isinstance(stmt, m.Assign) and all(isinstance(one, m.Name) for one in stmt.targets)
-    names: set[str] = set()
     targets = stmt.targets if isinstance(stmt, m.Assign) else [getattr(stmt, "target", None)]
-    for target in targets:
-        if target is not None:
-            target_names(target, names)
-    for name in sorted(names):
+    for name in sorted(
+        _stored(one for one in targets if one is not None and not isinstance(one, m.Subscript))
+    ):
         yield name, stmt.value if isinstance(stmt, m.Assign) and single else None
+
+
+def _begun_attributes(facts: m.FileFacts, loop: m.For | m.While, found: set[str]) -> set[str]:
+    """Those of some attributes that the functions of a file set to numbers outside of a loop, and to nothing else."""
+    inside = {id(stmt) for stmt in statements([loop])}
+    numbers, others = set[str](), set[str]()
+    for function in facts.functions:
+        for stmt in statements(function.body):
+            if id(stmt) in inside:
+                continue
+            for name, _ in _assigned(stmt):
+                last = name.rpartition(".")[2]
+                (numbers if name in set(set_to_number(stmt)) else others).add(last)
+        if any(
+            isinstance(one, m.Name) and one.id.rpartition(".")[2] in _BY_NAME for one in nodes(function.body)
+        ):
+            return set()
+    return {one for one in found if (last := one.rpartition(".")[2]) in numbers and last not in others}
+
+
+_BY_NAME = frozenset({"__dict__", "vars", "setattr"})
+"""What may set attributes whose names are not written."""
 
 
 class _Slice:
@@ -85,6 +108,8 @@ class _Slice:
     def __init__(self, run: RunView, loop: m.For | m.While) -> None:
         self.run = run
         self.loop = loop
+        func = run.frame.func
+        self.own = func.fn.params[0].name if func is not None and func.receiver is not None else ""
         self.tests: dict[int, tuple[m.Expr, ...]] = {}
         self._note_tests(loop.body, ())
         self.found = set[str]()
@@ -111,15 +136,15 @@ class _Slice:
     def _follow(self, name: str, stmt: m.Stmt) -> None:
         """What a variable on which the training depends is made of in a statement."""
         if isinstance(stmt, m.For):
-            if name in _names([stmt.target]):
+            if name in _stored([stmt.target]):
                 self._need([stmt.iter], stmt)
         elif isinstance(stmt, m.Assign | m.AugAssign):
             targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
-            if name in _names([one.value if isinstance(one, m.Subscript) else one for one in targets]):
+            if name in _stored(targets):
                 self._need([stmt.value], stmt)
         elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
             call = stmt.value
-            if receiver(call).partition(".")[0] == name and self._is_own(name):
+            if receiver(call) == name and name != self.own and self._is_own(name):
                 self._need([*call.args, *call.keywords], stmt)
 
     def _is_own(self, name: str) -> bool:
@@ -158,5 +183,16 @@ def _sets_part(stmt: m.Assign | m.AugAssign, names: set[str]) -> bool:
 
 
 def _names(parts: Iterable[Any]) -> set[str]:
-    """The variables that are read in some expressions, of ``x.y`` the first."""
-    return {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)}
+    """The variables and attributes that are read in some expressions, of ``x.y`` also ``x``."""
+    return {
+        name
+        for one in nodes(parts)
+        if isinstance(one, m.Name)
+        for name in accumulate(one.id.split("."), "{}.{}".format)
+    }
+
+
+def _stored(targets: Iterable[Any]) -> set[str]:
+    """The variables and attributes that are assigned as some targets, themselves or an item of them."""
+    held = (one.value if isinstance(one, m.Subscript) else one for one in targets)
+    return {one.id for one in nodes(held) if isinstance(one, m.Name)}

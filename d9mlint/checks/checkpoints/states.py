@@ -1175,7 +1175,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         """The other variables with which loops go on that train, and that nothing saves."""
         found = {name for name, loop in self.carried_on if loop in loops and loop in self.trains_in}
         kept = {one.rpartition(".")[2] for one in self.kept_names}
-        found -= {*kept, *self.held_names, *named}
+        found -= {*self.held_names, *named}
+        found = {one for one in found if one.rpartition(".")[2] not in kept}
         paths = {place.site.path, *(loop.rpartition(":")[0] for loop in loops)}
         by_path = self.run.modules.by_path
         for path in sorted(paths) if found else ():

@@ -87,7 +87,7 @@ def _counters(function: m.Function, loop: m.For | m.While) -> set[str]:
     for one in held if counted & asked else ():
         if isinstance(one, m.If):
             for block in (one.body, one.orelse):
-                numbers = {name for stmt in block for name in _set_to_number(stmt)} & counted & asked
+                numbers = {name for stmt in block for name in set_to_number(stmt)} & counted & asked
                 compared = _variables([one.test]) & {name for stmt in block for name in _stored(stmt)}
                 found |= numbers | (compared if numbers else set())
     return begun(function, loop, found)
@@ -145,7 +145,7 @@ def begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[s
             stored = set(_stored(stmt))
             first |= stored
             # What something else begins it with may be what was saved.
-            found -= stored - (set[str]() if id(stmt) in repeated else {*_set_to_number(stmt)})
+            found -= stored - (set[str]() if id(stmt) in repeated else {*set_to_number(stmt)})
     return found & first
 
 
@@ -162,7 +162,7 @@ def _stored(stmt: m.Stmt) -> Iterator[str]:
         yield from _variables([one])
 
 
-def _set_to_number(stmt: m.Stmt) -> Iterator[str]:
+def set_to_number(stmt: m.Stmt) -> Iterator[str]:
     """The variables that an assignment sets to numbers that are written there, also as ``float("inf")`` and ``np.inf``."""
     if not isinstance(stmt, m.Assign):
         return
