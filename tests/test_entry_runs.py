@@ -1355,6 +1355,31 @@ def test_a_program_with_few_ops_that_vary_is_named_beside_one_with_many() -> Non
     assert found.message.endswith("(also when second.py runs)")
 
 
+def test_a_program_that_never_resumes_is_not_named_beside_one_that_does() -> None:
+    keep = (
+        "import torch\n\n\ndef save(epoch, net, opt):\n"
+        "    torch.save({'epoch': epoch + 1, 'net': net.state_dict(), 'opt': opt.state_dict()}, 'last.pt')\n\n\n"
+        "def resume(net, opt):\n    saved = torch.load('last.pt')\n    net.load_state_dict(saved['net'])\n"
+        "    opt.load_state_dict(saved['opt'])\n    return saved['epoch']\n"
+    )
+    program = (
+        "import os\nimport torch\nfrom keep import resume, save\n\nif __name__ == '__main__':\n"
+        "    torch.manual_seed(0)\n    net = torch.nn.Linear(2, 2)\n"
+        "    opt = torch.optim.SGD(net.parameters(), lr=0.1)\n    first = {}\n"
+        "    for epoch in range(first, 4):\n        net(torch.randn(3, 2)).sum().backward()\n        opt.step()\n"
+        "        save(epoch, net, opt)\n"
+    )
+    again = program.format("resume(net, opt) if os.path.exists('last.pt') else 0")
+    files = {"keep.py": keep, "once.py": program.format("0"), "resumes.py": again}
+    [found] = [f for f in run(files).findings() if f.code == "DET601"]
+    assert (found.entry_point, "also when" in found.message) == ("resumes.py", False)
+    # The files of two programs that go on from them, or of one that leaves that to whoever has them, are named.
+    [both] = [f for f in run(files | {"other.py": again}).findings() if f.code == "DET601"]
+    assert both.message.endswith("(also when resumes.py runs)")
+    [alone] = [f for f in run(files | {"resumes.py": ""}).findings() if f.code == "DET601"]
+    assert alone.entry_point == "once.py"
+
+
 TRIED_OUT = {
     "data.py": (
         "import os\nimport numpy as np\ndef load(d):\n    out = []\n    for f in os.listdir(d):\n"

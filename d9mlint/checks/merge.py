@@ -7,10 +7,12 @@ from collections.abc import Container, Iterable
 import msgspec
 
 from d9mlint.base.entry_report import (
+    AND,
     DETERMINISTIC_MODE,
     EVALUATED,
     IF_SAVED,
     LESS_IF_EVALUATED,
+    NEVER_LOADS,
     OP_DETERMINISM,
     WORKSPACE,
 )
@@ -59,17 +61,22 @@ def merge(
             if one.unless.startswith(IF_SAVED):
                 if one.unless not in shown:
                     continue
-            elif one.unless and one.unless in shown:
+            elif any(condition in shown for condition in one.unless.split(AND)):
                 continue
-            if one.unless == LESS_IF_EVALUATED and EVALUATED in shown:
+            if LESS_IF_EVALUATED in one.unless.split(AND) and EVALUATED in shown:
                 one = msgspec.structs.replace(one, severity=Severity.ADVICE)
             groups.setdefault((one.code, one.path, one.start, one.end, one.subject), []).append(one)
     # What reads alike is said once, whatever it is about.
     alike: dict[tuple[str, str, int, int, str], list[Finding]] = {}
-    for group in groups.values():
+    for group in map(_going_on, groups.values()):
         best = _best(group, training, trials)
         alike.setdefault((best.code, best.path, best.start, best.end, best.message), []).extend(group)
     return sorted((_joined(group, training, trials) for group in alike.values()), key=lambda f: f.sort_key)
+
+
+def _going_on(group: list[Finding]) -> list[Finding]:
+    """The findings of the programs that go on with what they save, if there are such."""
+    return [one for one in group if NEVER_LOADS not in one.unless.split(AND)] or group
 
 
 def _asked(reports: list[list[Finding]], shown: Container[str]) -> set[str]:

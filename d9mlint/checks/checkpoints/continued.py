@@ -69,16 +69,17 @@ def _is_assigned(loop: Loop, name: m.Name) -> bool:
 
 def counter_of(run: RunView, loop: Loop) -> Start | None:
     """The loaded number from which a loop over epochs or batches counts, in its own variable."""
-    return _read([run.value_of(one) for one in _counted(loop)])
+    return _read([run.value_of(one) for one in counted_in(loop)])
 
 
 def counters_of(loop: Loop) -> list[v.Value]:
     """The numbers that a ``while`` loop counts in its own variables, in its present round."""
-    names = [one.id for one in _counted(loop)] if isinstance(loop.stmt, m.While) else []
+    names = [one.id for one in counted_in(loop)] if isinstance(loop.stmt, m.While) else []
     return [loop.frame.env.vars[name] for name in names if name in loop.frame.env.vars]
 
 
-def _counted(loop: Loop) -> list[m.Name]:
+def counted_in(loop: Loop) -> list[m.Name]:
+    """The variables that the body of a loop counts."""
     counted = [
         one.target
         for one in statements(loop.stmt.body)

@@ -6,13 +6,15 @@ import re
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.base.entry_report import EVALUATED, LESS_IF_EVALUATED
+from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_LOADS
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.checkpoints.carried_on import carried_on, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
+from d9mlint.checks.checkpoints.own_draws import OwnDraws
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
@@ -27,6 +29,7 @@ from d9mlint.checks.checkpoints.weights import (
     Loaded,
     Saved,
     file_of,
+    is_numbered_by,
     key_of,
     models_made,
     names_of,
@@ -48,6 +51,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
     SeedEvent,
 )
+from d9mlint.interp.file_names import parts_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
@@ -58,6 +62,7 @@ from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import READ
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
@@ -238,7 +243,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(FilledLists, Rule):
+class Checkpoints(FilledLists, OwnDraws, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -273,6 +278,10 @@ class Checkpoints(FilledLists, Rule):
     """Variables that say when loops end which save something, and the loops."""
     best = remembered(set[tuple[str, str]])
     """Variables that hold the best score so far by which loops decide to save something, and the loops."""
+    carried_on = remembered(set[tuple[str, str]])
+    """Variables with which loops go on from round to round, and on which their training depends, and the loops."""
+    held_names = remembered(set[str])
+    """Variables of loops that have what is saved under some key."""
     reordered = remembered(set[tuple[str, str]])
     """What loops shuffle in place that was made before them."""
     loaders = remembered_table(Site, frozenset[tuple[str, str]])
@@ -361,6 +370,10 @@ class Checkpoints(FilledLists, Rule):
     """When loops began after a model was given weights."""
     resumed = remembered_table(str, Start)
     """The loops that go on from a number that was loaded."""
+    in_names = remembered_table(Site, frozenset[str])
+    """Where files are saved whose names hold the number of a loop's round, and the loops."""
+    in_files = remembered_table(Site, tuple[str, str | None])
+    """How the names of these files begin and end."""
     hidden = remembered(set[str])
     """The keys under which something is saved of which it is not known what it is; empty for no key."""
 
@@ -584,6 +597,7 @@ class Checkpoints(FilledLists, Rule):
         loop, begins = event
         if not begins and loop.key in self.trains_in and self.run.entry is not None:
             self._stopped_by(loop)
+            self._carries(loop)
         if begins and loop.over is not None and self.run.entry is not None:
             self._taken(loop.over)
         start = start_of(self.run, loop) if begins else None
@@ -597,6 +611,10 @@ class Checkpoints(FilledLists, Rule):
             self.anew.add(loop.key)
         if begins and loaded:
             self.began[loop.key] = Moment(self.run.steps)
+
+    def _carries(self, loop: Loop) -> None:
+        """A loop that trains goes on with variables."""
+        self.carried_on.update((name, loop.key) for name in carried_on(self.run, loop))
 
     def _stopped_by(self, loop: Loop) -> None:
         """A loop that trains ends when objects of the program say so, which may count for that."""
@@ -687,6 +705,13 @@ class Checkpoints(FilledLists, Rule):
             keys = [key for one in mappings for key in epoch_keys(one)]
             self.epoch_keys.update((key, loop.key) for loop in self.run.loops for key in keys)
         self.kept_names.update(str(key) for one in mappings for key in dict.keys(one.items))
+        saved = [part for one in mappings for part in one.items.values()]
+        self.held_names.update(
+            name
+            for loop in self.run.loops
+            for name, value in loop.frame.env.vars.items()
+            if any(value is part for part in saved)
+        )
         names = names_of(self.run, call, "f", 1)
         self.names.update((self.run.here(call.node), name) for name in names)
         counters = self._counters(place.site.path)
@@ -701,6 +726,15 @@ class Checkpoints(FilledLists, Rule):
         ):
             found.add("key")
         loops = frozenset(loop.key for loop in self.run.loops)
+        path = argument_node(call.node, "f", 1)
+        numbered = [
+            one
+            for one in self.run.loops
+            if path is not None and is_numbered_by(self.run, path, call.args.get("f", 1), one)
+        ]
+        if numbered:
+            self.in_names[place.site] = frozenset(one.key for one in numbered)
+            self.in_files[place.site] = parts_of(self.run, call.args.get("f", 1))
         if self.run.loops:
             self.innermost[place.site] = self.run.loops[-1].key
         if "optimizer" not in found and not any(_kind(self.run, one) == "model" for one in _states_in(made)):
@@ -954,7 +988,8 @@ class Checkpoints(FilledLists, Rule):
                 self.silent("DET601", place, "no run that saves this loads anything")
                 continue
             found = found.union(*(held for held, others in self.beside if not loops.isdisjoint(others)))
-            lacks = [] if "epoch" in found or self._is_counted(loops) else ["the epoch or step"]
+            counted = "epoch" in found or self._is_counted(loops) or self._is_in_name(place)
+            lacks = [] if counted else ["the epoch or step"]
             wanted = [
                 *(["epoch"] if lacks else []),
                 *(p for p in ("scheduler", "scaler") if p in here - found),
@@ -993,6 +1028,11 @@ class Checkpoints(FilledLists, Rule):
                 others = [*others, *ending]
                 variables = "variable" if len(ending) == 1 else "variables"
                 lacks.append(f"the early-stopping {variables} {listed([f'`{one}`' for one in ending])}")
+            drawn = [] if open_world else self._generators(loops)
+            if drawn:
+                others = [*others, *drawn]
+                states = "state of the generator" if len(drawn) == 1 else "states of the generators"
+                lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
             memories = [] if open_world else self._memories(loops)
             if memories:
                 others = [*others, *memories]
@@ -1002,6 +1042,13 @@ class Checkpoints(FilledLists, Rule):
                 others = [*others, *best]
                 scores = "score" if len(best) == 1 else "scores"
                 lacks.append(f"the best {scores} so far {listed([f'`{one}`' for one in best])}")
+            carried = [] if open_world or not self.loads else self._variables(place, loops, {*best, *ending})
+            if carried:
+                others = [*others, *carried]
+                nouns = "variable" if len(carried) == 1 else "variables"
+                lacks.append(
+                    f"the {nouns} {listed([f'`{one}`' for one in carried])}, on which training depends"
+                )
             orders = [] if open_world else self._orders(loops)
             only_orders = bool(orders) and not lacks
             if orders:
@@ -1032,8 +1079,7 @@ class Checkpoints(FilledLists, Rule):
                     or place.subject != _SAVE
                     or self._loaded_elsewhere(place)
                     else (*wanted, *(() if open_world else self._loaded_here(place))),
-                    # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
-                    unless="" if weights else LESS_IF_EVALUATED if "epoch" in found else EVALUATED,
+                    unless=self._unless(found) if not weights else "",
                 )
         if open_world:
             # What is saved here may be restored elsewhere.
@@ -1071,6 +1117,13 @@ class Checkpoints(FilledLists, Rule):
                     remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
                 )
 
+    def _unless(self, found: set[str]) -> str:
+        """What other programs may show, so that there is less to report of a checkpoint that holds something."""
+        # With the number of the epoch it may be kept to go on from, whoever else reads its weights.
+        evaluated = LESS_IF_EVALUATED if "epoch" in found else EVALUATED
+        loads = self.run.entry is None or self.loads or self.restored_at
+        return evaluated if loads else f"{evaluated}{AND}{NEVER_LOADS}"
+
     def _made_if_given(self) -> list[tuple[str, str]]:
         """The schedulers and scalers that are made where an option is given, with the option."""
         kinds = ("scaler",) if self.goes_on else ("scheduler", "scaler")
@@ -1103,6 +1156,11 @@ class Checkpoints(FilledLists, Rule):
         training = {loop for loop in loops if loop in self.trains_in}
         return self.unsaved_lists(training)
 
+    def _generators(self, loops: frozenset[str]) -> list[str]:
+        """The generators of the program that loops which train draw from, and whose states nothing saves."""
+        training = {loop for loop in loops if loop in self.trains_in}
+        return self.unsaved_generators(training, {*self.kept, *self.carried})
+
     def _ending(self, loops: frozenset[str]) -> list[str]:
         """The variables that say when loops end that train, and that nothing saves."""
         found = {name for name, loop in self.ending if loop in loops and loop in self.trains_in}
@@ -1112,6 +1170,19 @@ class Checkpoints(FilledLists, Rule):
         """The best scores so far of loops that train, which say whether the next weights replace the best ones."""
         found = {name for name, loop in self.best if loop in loops and loop in self.trains_in}
         return sorted(found - {*self.kept_names, *ending})
+
+    def _variables(self, place: Where, loops: frozenset[str], named: set[str]) -> list[str]:
+        """The other variables with which loops go on that train, and that nothing saves."""
+        found = {name for name, loop in self.carried_on if loop in loops and loop in self.trains_in}
+        kept = {one.rpartition(".")[2] for one in self.kept_names}
+        found -= {*self.held_names, *named}
+        found = {one for one in found if one.rpartition(".")[2] not in kept}
+        paths = {place.site.path, *(loop.rpartition(":")[0] for loop in loops)}
+        by_path = self.run.modules.by_path
+        for path in sorted(paths) if found else ():
+            if path in by_path:
+                found -= stored_with(self.run.whole(by_path[path]), kept)
+        return sorted(found)
 
     def _is_key(self, value: v.Value) -> bool:
         return any(
@@ -1128,6 +1199,19 @@ class Checkpoints(FilledLists, Rule):
         """Whether the number of the epoch or step is saved in its own file beside a checkpoint."""
         alone = [others for _, found, others in self.alone if found == {"epoch"}]
         return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
+
+    def _is_in_name(self, place: Where) -> bool:
+        """Whether a checkpoint has its number in its name, from which, or from the option that says which one to load, a
+        resumed run takes the number of its first round."""
+        loops = [one for one in self.in_names.get(place.site) or () if one not in self.anew]
+        starts = [self.resumed[one] for one in loops if one in self.resumed]
+        if any(one.option or one.key == READ.value for one in starts):
+            return True
+        saved, loaded = self.in_files.get(place.site), map(self.files.get, self.files.known())
+        # A loop that goes on from a number in a file has that, wherever it is saved.
+        return any(one not in self.resumed for one in loops) and any(
+            one is not None and one.ends and (one.begins, one.ends) == saved for one in loaded
+        )
 
     def _idle_epochs(self) -> list[tuple[str, bool]]:
         """The keys of epochs by which no loop goes on, and whether something reads them, where a loop that trains begins

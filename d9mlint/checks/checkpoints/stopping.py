@@ -87,10 +87,10 @@ def _counters(function: m.Function, loop: m.For | m.While) -> set[str]:
     for one in held if counted & asked else ():
         if isinstance(one, m.If):
             for block in (one.body, one.orelse):
-                numbers = {name for stmt in block for name in _set_to_number(stmt)} & counted & asked
+                numbers = {name for stmt in block for name in set_to_number(stmt)} & counted & asked
                 compared = _variables([one.test]) & {name for stmt in block for name in _stored(stmt)}
                 found |= numbers | (compared if numbers else set())
-    return _begun(function, loop, found)
+    return begun(function, loop, found)
 
 
 def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
@@ -102,10 +102,24 @@ def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
             at = frame.call_site.start
     found = set[str]()
     for one in _own(loop.stmt.body):
-        if isinstance(one, m.If) and _compares(one.test):
-            if any(isinstance(part, m.Call) and part.start == at for part in nodes(one.body)):
+        if isinstance(one, m.If) and any(
+            isinstance(part, m.Call) and part.start == at for part in nodes(one.body)
+        ):
+            if _compares(one.test):
                 found |= _variables([one.test]) & {name for stmt in one.body for name in _stored(stmt)}
-    return _begun(loop.frame.function, loop.stmt, found) if found else found
+            elif isinstance(one.test, m.Name):
+                found |= _compared_for(one, one.test.id, loop.stmt.body)
+    return begun(loop.frame.function, loop.stmt, found) if found else found
+
+
+def _compared_for(flag: m.If, name: str, body: Iterable[m.Stmt]) -> set[str]:
+    """The variables that a loop compares to set a flag, and assigns where that is set, or from what they were:
+    ``is_best = loss < best; best = min(loss, best)``."""
+    given = [stmt for stmt in _own(body) if isinstance(stmt, m.Assign)]
+    tests = [stmt.value for stmt in given if name in _stored(stmt) and _compares(stmt.value)]
+    kept = {one for stmt in given for one in _stored(stmt) if one in _variables([stmt.value])}
+    kept |= {one for stmt in flag.body for one in _stored(stmt)}
+    return _variables(tests) & kept
 
 
 def _compares(test: m.Expr) -> bool:
@@ -116,7 +130,7 @@ def _compares(test: m.Expr) -> bool:
 _ORDERING = frozenset({"<", ">", "<=", ">="})
 
 
-def _begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[str]:
+def begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[str]:
     """Those of some variables that a function begins with numbers before a loop, and with nothing else."""
     inside = {id(stmt) for stmt in statements([loop])}
     repeated = {
@@ -125,14 +139,14 @@ def _begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[
         if isinstance(stmt, (m.For, m.While))
         for part in statements([stmt])
     }
-    begun = set[str]()
+    first = set[str]()
     for stmt in statements(function.body):
         if id(stmt) not in inside:
             stored = set(_stored(stmt))
-            begun |= stored
+            first |= stored
             # What something else begins it with may be what was saved.
-            found -= stored - (set[str]() if id(stmt) in repeated else {*_set_to_number(stmt)})
-    return found & begun
+            found -= stored - (set[str]() if id(stmt) in repeated else {*set_to_number(stmt)})
+    return found & first
 
 
 def _variables(parts: Iterable[Any]) -> set[str]:
@@ -148,7 +162,7 @@ def _stored(stmt: m.Stmt) -> Iterator[str]:
         yield from _variables([one])
 
 
-def _set_to_number(stmt: m.Stmt) -> Iterator[str]:
+def set_to_number(stmt: m.Stmt) -> Iterator[str]:
     """The variables that an assignment sets to numbers that are written there, also as ``float("inf")`` and ``np.inf``."""
     if not isinstance(stmt, m.Assign):
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.checks.base import argument_node
+from d9mlint.checks.checkpoints.continued import counted_in
 from d9mlint.checks.checkpoints.path_names import path_name, path_written
 from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 _MOST_NAMES = 4
+_DEEPEST = 6
 WHOLE = ""
 """The key of a state that is saved, or loaded, by itself."""
 
@@ -178,6 +180,31 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
             else:
                 name = (*here, spelled.key()) if spelled.local else spelled.key()
     return File(repr(name), numbered, *parts_of(run, value)) if name is not None else None
+
+
+def is_numbered_by(run: RunView, node: Any, path: v.Value | None, loop: Loop) -> bool:
+    """Whether the path of a file holds the number of a loop's present round: in what it is made of, or as it is written."""
+    names = {one.id for one in counted_in(loop)} if isinstance(loop.stmt, m.While) else set[str]()
+    if isinstance(loop.stmt, m.For):
+        names = _names(loop.stmt.target)
+    if loop.frame.env is run.frame.env and names & _names(_expression(run, node)):
+        return True
+    numbers = [loop.frame.env.vars[name] for name in names if name in loop.frame.env.vars]
+    return path is not None and any(one is number for one in _parts(path) for number in numbers)
+
+
+def _parts(value: v.Value, depth: int = 0) -> Iterator[v.Value]:
+    """What a text is made of."""
+    yield value
+    held: list[v.Value] = list(v.alternatives(value)) if isinstance(value, v.AnyOf) else []
+    if isinstance(value, v.Items):
+        held = list(value.elts)
+    elif isinstance(value, v.Obj):
+        held = list(value.args.values())
+        if v.PARTS in value.attrs:
+            held.append(value.attrs[v.PARTS])
+    for one in held if depth < _DEEPEST else ():
+        yield from _parts(one, depth + 1)
 
 
 def numbered_as_counted(run: RunView, node: Any, loop: Loop) -> bool:

@@ -1,0 +1,85 @@
+"""Generators that a program makes before a loop and draws from in it: where they are is a state of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.context import CPU_CONTEXT, NO_GRADIENT
+from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
+from d9mlint.interp.listening import on_call_if, on_object_attribute
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.rng import GENERATOR_TYPES
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
+from d9mlint.interp.text import written
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.checks.base import Rule
+    from d9mlint.interp.memory import Memory
+    from d9mlint.interp.view import RunView
+
+_OF_TORCH = "torch.Generator"
+_STATES = ("get_state", "set_state", "getstate", "setstate", "__getstate__", "__setstate__")
+_SEEDS = ("seed", "manual_seed")
+"""Methods that ask for the state of a generator or set it, and those that seed it, which a loop may do in each round."""
+
+
+def _draws(rule: Rule, api: str) -> bool:
+    return any(entry.kind == "draw" for entry in rule.run.kb.rng(api))
+
+
+class OwnDraws:
+    """Knows the generators that loops draw from, and which of them the program keeps the state of."""
+
+    run: RunView
+    memory: Memory
+    own_draws = remembered(set[tuple[Site, str, str]])
+    """Where generators were made, what the program calls them, and the loops that began later and draw from them."""
+    own_kept = remembered(set[Site])
+    """Where those were made whose states the program asks for, or sets."""
+
+    @on_call_if(lambda rule, api: api.rpartition(".")[0] in (*GENERATOR_TYPES, _OF_TORCH))
+    def own_called(self, call: CallEvent) -> None:
+        """A method of a generator is called."""
+        site = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
+        method = call.api.rpartition(".")[2]
+        if method in _STATES or method in _SEEDS:
+            if site is not None and (method in _STATES or self.run.loops):
+                self.own_kept.add(site)
+        elif isinstance(call.owner, v.Obj) and isinstance(call.node, m.Call):
+            self._own_drawn(call.owner, written(call.node.func).rpartition(".")[0])
+
+    @on_call_if(_draws)
+    def own_given(self, call: CallEvent) -> None:
+        """Something draws that is given a generator of PyTorch."""
+        if not isinstance(call.node, m.Call):
+            return
+        for node in (*call.node.args, *(one.value for one in call.node.keywords)):
+            value = self.run.value_of(node) if isinstance(node, m.Name) and self.run.loops else None
+            if isinstance(value, v.Obj) and value.type == _OF_TORCH:
+                self._own_drawn(value, written(node))
+
+    @on_object_attribute("state")
+    def own_set(self, event: ObjectAttributeEvent) -> None:
+        """A generator of NumPy is given the state of its bits."""
+        owner = event.owner.owner if isinstance(event.owner, v.Member) else event.owner
+        site = made_at(owner) if isinstance(owner, v.Obj) else None
+        if site is not None:
+            self.own_kept.add(site)
+
+    def _own_drawn(self, generator: v.Obj, name: str) -> None:
+        site = made_at(generator)
+        # The items of a loader may be made by workers, which have their own copies.
+        if site is None or not name or CPU_CONTEXT in self.run.contexts:
+            return
+        loops = [one.key for one in self.run.loops if generator.birth < one.start]
+        if loops and self.run.contexts.innermost(NO_GRADIENT) is None:
+            self.own_draws.update((site, name, loop) for loop in loops)
+
+    def unsaved_generators(self, loops: Iterable[str], kept: Iterable[Site]) -> list[str]:
+        """What the generators are called that some loops draw from, and whose states nothing keeps."""
+        among, known = set(loops), {*kept, *self.own_kept}
+        return sorted({name for site, name, loop in self.own_draws if loop in among and site not in known})
