@@ -12,7 +12,7 @@ from d9mlint.checks.settings.mode_effects import (
     CALLED,
     OPS,
     changes,
-    made_of,
+    is_unknown_result,
     may_change,
     passes_back_alone,
     wraps_loader,
@@ -108,8 +108,7 @@ class DeterministicMode(Rule):
         if layer and event.obj.node is not None and event.obj.file is not None:
             module = (event.obj.file.path, event.obj.node.end)
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
-        known = event.obj.api.rpartition(".")[2][:1].isupper()
-        if not still and not known and not made_of(self.run, event.obj.api, event.obj.args):
+        if not still and is_unknown_result(self.run, event.obj):
             self.changed[()] = True
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
