@@ -10,6 +10,8 @@ from d9mlint.interp import values as v
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from d9mlint.interp.view import RunView
+
 ITEM: Final = "@item"
 """Attribute of a loader: what the dataset gives for one index, where the loader puts such items together by default."""
 
@@ -22,13 +24,21 @@ def keep_item(loader: v.Obj, dataset: v.Value | None, given: Sequence[v.Value]) 
         (dataset.cls.find(name) is not None) is (name == "__getitem__")
         for name in ("__getitem__", "__getitems__", "__iter__")
     )
-    if own and default and given and (size is None or v.is_none(size) is False) and not loader.args.dstar:
+    several = isinstance(dataset, v.Items) and dataset.kind == "l" and dataset.elts
+    if isinstance(dataset, v.Items) and several and default:
+        loader.attrs[ITEM] = v.join(dataset.elts)
+    elif own and default and given and (size is None or v.is_none(size) is False) and not loader.args.dstar:
         loader.attrs[ITEM] = given[0]
 
 
-def fill(batch: v.Obj, loader: v.Obj) -> None:
+def fill(interp: RunView, batch: v.Obj, loader: v.Obj) -> None:
     """Let a batch of a loader know its parts, where the number of dimensions of one is known."""
     item = loader.attrs.get(ITEM)
+    other = interp.kb.result_type(f"{loader.package}.@batch")
+    if other:
+        if isinstance(item, v.Obj) and item.type == other:
+            _join_graphs(batch, item)
+        return
     if isinstance(item, v.Items) and item.kind != "s" and not item.open and item.elts:
         parts = [_stacked(one, batch) for one in item.elts]
         if any(parts):
@@ -39,6 +49,27 @@ def fill(batch: v.Obj, loader: v.Obj) -> None:
             part = _stacked(one, batch)
             if isinstance(name, str) and part is not None:
                 batch.attrs[name] = part
+
+
+def _join_graphs(batch: v.Obj, graph: v.Obj) -> None:
+    """The tensors of several graphs are put one behind the other, numbers as the elements of a vector."""
+    for name, one in (*graph.args.kw.items(), *graph.attrs.items()):
+        sizes = shapes.form(one).sizes if isinstance(one, v.Obj) else None
+        if sizes is not None:
+            form = shapes.form(batch)._replace(
+                sizes=(None,) * max(1, len(sizes)), dtype=shapes.form(one).dtype
+            )
+            batch.attrs[name] = tensors.make(tensors.PART, form, likely=True)
+
+
+def move(batch: v.Value | None, moved: v.Obj) -> None:
+    """What is known of the parts of a batch by their names is known of it where it is moved."""
+    if not isinstance(batch, v.Obj) or batch.api != tensors.BATCH or moved.form is None:
+        return
+    for name, one in batch.attrs.items():
+        if isinstance(one, v.Obj) and one.type == shapes.TENSOR and not name.startswith("@"):
+            form = shapes.form(one)._replace(device=moved.form.device)
+            moved.attrs[name] = tensors.make(tensors.PART, form, likely=True)
 
 
 def _unknown(batch: v.Obj) -> v.Obj:

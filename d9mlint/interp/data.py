@@ -457,7 +457,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if value.type == LOADER:
             made = tensors.batch(loader_device(value))
             made.attrs[tensors.BATCH_OF] = value
-            collated.fill(made, value)
+            collated.fill(interp, made, value)
             return made
         if value.api.endswith("parameters") and tensors.MODULE_OF in value.attrs:
             return _parameter(value)
