@@ -248,7 +248,7 @@ BENCHMARK = "torch.backends.cudnn.benchmark = True"
 def test_the_benchmark_in_training_has_a_safe_fix(tmp_path: Path) -> None:
     text = (
         f"import torch\nfrom torch import nn\n{BENCHMARK}\n"
-        "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n"
+        "nn.Conv1d(2, 2, 1).cuda()(torch.zeros(1, 2, 3).cuda()).sum().backward()\n"
     )
     (found,) = findings(tmp_path, text, "DET301")
     assert found.severity == "error" and found.fix is not None
@@ -259,7 +259,7 @@ def test_the_benchmark_of_an_own_option_or_of_inference_is_a_warning(tmp_path: P
         "import argparse, torch\nfrom torch import nn\np = argparse.ArgumentParser()\n"
         "p.add_argument('--deterministic', action='store_true')\nargs = p.parse_args()\n"
         f"if not args.deterministic:\n    {BENCHMARK}\n"
-        "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n"
+        "nn.Conv1d(2, 2, 1).cuda()(torch.zeros(1, 2, 3).cuda()).sum().backward()\n"
     )
     (found,) = findings(tmp_path, option, "DET301")
     assert found.severity == "warning" and found.fix is None and "--deterministic" in found.help

@@ -43,7 +43,8 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, noted, remembered
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
-from d9mlint.interp.switches import DETERMINISTIC, OP_DETERMINISM, unpacked
+from d9mlint.interp.state import Setting
+from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OP_DETERMINISM, TF_VARIABLES, unpacked
 from d9mlint.interp.usage import flatten, handed_over, masks
 from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
@@ -72,6 +73,8 @@ TORCH_TRAIN_EARLY = "train:torch:early"
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TF_TRAIN_FRESH = "train:tensorflow:fresh"
 """The same of TensorFlow, in which no call has turned op determinism on."""
+TF_TRAIN_EARLY = "train:tensorflow:early"
+"""Training in the program itself at a time at which nothing has enabled op determinism."""
 TRAIN = "train"
 TRAINS_IN_ROUNDS = "train:rounds"
 """Where a gradient is taken in a loop within another one, as for the batches of each epoch."""
@@ -775,13 +778,25 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
         if device in OTHER_ACCELERATORS:
             return
         note(interp, TORCH_TRAIN_CUDA, node, subject, selecting_option(device))
-        setting = interp.mode(DETERMINISTIC)
-        if setting.value is False and not setting.option:
-            fresh = SPAWNED in interp.contexts
-            flag, what = (TORCH_TRAIN_FRESH, interp.spawned) if fresh else (TORCH_TRAIN_EARLY, subject)
-            note(interp, flag, node, what, selecting_option(device))
+        _in_mode(interp, node, subject, device)
     else:
         note(interp, TORCH_TRAIN_CPU, node, subject)
+
+
+def _in_mode(interp: Interp, node: Any, subject: str, device: str) -> None:
+    """Note whether deterministic mode, and the variable that it needs, are on where the program trains on CUDA. What is
+    known at its end does not tell one of several commands, or one branch, from the others."""
+    setting, fresh = interp.mode(DETERMINISTIC), SPAWNED in interp.contexts
+    if setting.value is False and not setting.option:
+        flag, what = (TORCH_TRAIN_FRESH, interp.spawned) if fresh else (TORCH_TRAIN_EARLY, subject)
+        note(interp, flag, node, what, selecting_option(device))
+        if not fresh and CUBLAS not in interp.state.env:
+            interp.switches.early_without_variable = True
+    elif setting.value is True and not fresh:
+        here = interp.here(node)
+        interp.switches.trained_in_mode[here.path, here.end] = True
+        if setting.site is not None and CUBLAS not in interp.state.env:
+            interp.switches.without_variable.setdefault(setting.site, lambda: interp.state.noted_aside)
 
 
 def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
@@ -790,6 +805,10 @@ def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
     note(interp, TF_TRAIN_CPU if within_cpu(interp.contexts) else TF_TRAIN, node, subject)
     if SPAWNED in interp.contexts and interp.mode(OP_DETERMINISM).value is False:
         note(interp, TF_TRAIN_FRESH, node, interp.spawned)
+    elif interp.mode(OP_DETERMINISM) == _NOT_SET and not any(
+        name in interp.state.env for name in TF_VARIABLES
+    ):
+        note(interp, TF_TRAIN_EARLY, node, subject)
 
 
 def _applied(interp: Interp) -> None:
@@ -818,6 +837,8 @@ def _is_computed(interp: Interp, value: v.Obj) -> bool:
 
 
 _CALLED = ".__call__"
+_NOT_SET = Setting(False, None)
+"""A mode that nothing has set."""
 
 
 def _fits_keras(interp: Interp, node: Any) -> None:

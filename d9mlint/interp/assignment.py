@@ -92,7 +92,10 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
     ]
     if fitting:
         others = any(
-            not isinstance(one, v.Items) and tensors.second(interp, one) is None and fields(one) is None
+            not isinstance(one, v.Items)
+            and tensors.second(interp, one) is None
+            and fields(one) is None
+            and not (isinstance(one, v.Obj) and v.BATCH_PARTS in one.attrs)
             for one in v.alternatives(value)
         )
         rows = [_spread(known, len(target.elts), starred[0]) if starred else known for known in fitting]

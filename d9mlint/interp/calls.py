@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import (
     callers,
+    collated,
     given_instead,
     graph_devices,
     graphs,
@@ -1823,6 +1824,7 @@ def _call_member(
         result_obj.type = TENSOR
         result_obj.likely = owner.likely
         result_obj.start_with(tensors.of_method(interp, owner, name, args))
+        collated.move(owner, result_obj)
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
     elif (name in _CERTAIN_METHODS or tensors.tells(interp, owner, name, args)) and (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import parted, shapes, tensors
+from d9mlint.interp import collated, parted, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
@@ -381,6 +381,9 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     held = fields(value)
     if held is not None:
         return held
+    parted_into = value.attrs.get(v.BATCH_PARTS) if isinstance(value, v.Obj) else None
+    if isinstance(parted_into, v.Items):
+        return parted_into.elts
     layers = known_layers(value) if isinstance(value, v.Obj) else None
     if layers is not None:
         interp.listeners.tell(IterationEvent(value))
@@ -454,6 +457,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if value.type == LOADER:
             made = tensors.batch(loader_device(value))
             made.attrs[tensors.BATCH_OF] = value
+            collated.fill(interp, made, value)
             return made
         if value.api.endswith("parameters") and tensors.MODULE_OF in value.attrs:
             return _parameter(value)
@@ -690,7 +694,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             at = index.value if isinstance(index, v.Lit) and isinstance(index.value, int) else None
             return held[at] if at is not None and -len(held) <= at < len(held) else v.join(held)
         if value.type == TENSOR and value.api == tensors.BATCH and isinstance(index, v.Lit):
-            return value
+            return collated.part(value, index.value)
         if isinstance(index, v.Lit) and index.value in (0, 1, -1, -2):
             other = tensors.second(interp, value)
             if other is not None:

@@ -768,6 +768,7 @@ _ROLES = {
     "names-main": "names the function that its receiver runs",
     "compiles": "compiles what it is given, or a model, with Inductor",
     "times-kernels": "compiles a model with kernels that are selected by timing",
+    "times-no-kernels": "runs no convolution and no recurrent layer itself",
     "copies": "gives the elements in another place or type",
     "makes-text": "makes a text or a path of what it is given",
     "reads-text": "gives a part of a text, or the text of a file",

@@ -771,6 +771,22 @@ def _range_dtype(args: v.Args) -> str | None:
     return "float32" if any(isinstance(x.value, float) for x in bounds) else "int64"
 
 
+_PYTHON_NUMBERS = {
+    NUMBER: "int64",
+    "builtins.len": "int64",
+    "builtins.float": "float32",
+    "builtins.bool": "bool",
+}
+"""What stands for numbers of Python of which only the type is known, with the element types of tensors of them."""
+
+
+def is_number(value: v.Value) -> bool:
+    """Whether a value is a number of Python."""
+    if isinstance(value, v.Obj):
+        return value.api in _PYTHON_NUMBERS
+    return isinstance(value, v.Lit) and isinstance(value.value, (bool, int, float))
+
+
 def _literal(data: v.Value | None) -> Form:
     """The form of ``torch.tensor`` of nested lists of numbers."""
     sizes: list[int | None] = []
@@ -780,6 +796,11 @@ def _literal(data: v.Value | None) -> Form:
         sizes.append(None if data.open else len(data.elts))
         # Rows have one length: what is known of one is known of all.
         data = next((one for one in data.elts if isinstance(one, v.Items)), data.elts[0])
+    if isinstance(data, v.AnyOf) and all(map(is_number, data.values)):
+        kinds = {_literal(one).dtype for one in data.values}
+        return Form(tuple(sizes), kinds.pop() if len(kinds) == 1 else None)
+    if isinstance(data, v.Obj) and is_number(data):
+        return Form(tuple(sizes), _PYTHON_NUMBERS[data.api])
     if not isinstance(data, v.Lit):
         # Maybe a sequence: how many dimensions there are is not known.
         return Form(single=max((at for at, size in enumerate(sizes) if size == 1), default=None))

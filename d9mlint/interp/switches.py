@@ -11,7 +11,7 @@ from d9mlint.interp.events import CallEvent, EnvironmentEvent, ObjectAttributeEv
 from d9mlint.interp.listening import on, on_call, on_object_attribute
 from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
-from d9mlint.interp.state import Setting
+from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.text import call_text, written
 from d9mlint.ir import nodes as m
 
@@ -26,6 +26,14 @@ CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
 """The environment variable with which cuBLAS, and with it cuDNN's recurrent kernels, keep to one workspace."""
 WARN_ONLY = "torch.warn_only"
 ENABLE = "tf.config.experimental.enable_op_determinism"
+ENABLING = (ENABLE, "fwr13y.d9m.tensorflow.enable_determinism")
+"""The calls that enable op determinism of TensorFlow."""
+TORCH_SWITCHES = (
+    "torch.use_deterministic_algorithms",
+    "torch.set_deterministic",
+    "torch.set_deterministic_debug_mode",
+)
+"""The calls that turn deterministic mode of PyTorch on and off."""
 TF_VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
 TF_PATCHES = (
     "tfdeterminism.patch",
@@ -71,6 +79,13 @@ class Switches:
     """Whether one may have."""
     torch_hidden = remembered_table(str, bool)
     """The options of trainers, as they are written, that may hold the switch and of which nobody knows what they hold."""
+    without_variable = remembered_table(Site, str)
+    """Where deterministic mode was turned on with which the program then trains on a way on which nothing sets the
+    variable of cuBLAS, with the option that leads there."""
+    early_without_variable = remembered(bool)
+    """Whether it trains without the mode on a way on which nothing sets the variable."""
+    trained_in_mode = remembered_table(tuple[str, int], bool)
+    """Where the program trains with the mode, on one of the ways that lead there, by file and end."""
     tf_on = remembered(bool)
     """Whether op determinism was enabled by a call."""
     tf_patched = remembered(bool)
@@ -184,15 +199,9 @@ class Switches:
             DETERMINISTIC, v.UNKNOWN if known is None else v.Lit(known, v.option_of(value)), node
         )
 
-    @on_call(ENABLE)
+    @on_call(*ENABLING)
     def enable(self, call: CallEvent) -> None:
-        """TensorFlow's own switch."""
-        self._interp.set_mode(OP_DETERMINISM, v.TRUE, call.node)
-        self.tf_on = True
-
-    @on_call("fwr13y.d9m.tensorflow.enable_determinism")
-    def fwr13y(self, call: CallEvent) -> None:
-        """A package that switches on what there is."""
+        """TensorFlow's own switch, or a package that switches on what there is."""
         self._interp.set_mode(OP_DETERMINISM, v.TRUE, call.node)
         self.tf_on = True
 

@@ -582,6 +582,8 @@ TEXT = "builtins.str"
 SLICE = "builtins.slice"
 BATCH = "a batch"
 """``api`` of what a loader gives: a tensor, or a container of tensors, of data."""
+BATCH_PARTS = "@batch parts"
+"""Attribute of a batch of which some parts are known: all of them, in their order."""
 GIVEN = "an option that was given"
 """``api`` of the value that an option has where a test shows that it was given."""
 OBJECT = "builtins.object"
@@ -636,7 +638,7 @@ def same(a: Value, b: Value) -> bool:
     if isinstance(a, Lit) and isinstance(b, Lit):
         return type(a.value) is type(b.value) and a.value == b.value and a.option == b.option
     if isinstance(a, Obj) and isinstance(b, Obj) and a.api == BATCH:
-        return b.api == BATCH and a.form == b.form
+        return b.api == BATCH and a.form == b.form and a.attrs.get(BATCH_PARTS) is b.attrs.get(BATCH_PARTS)
     return isinstance(a, Ext) and isinstance(b, Ext) and a.name == b.name
 
 

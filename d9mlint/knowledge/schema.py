@@ -256,6 +256,7 @@ Role = Literal[
     "takes-mode",
     "tells-class",
     "times-kernels",
+    "times-no-kernels",
     "types-columns",
     "trains",
     "trains-class",

@@ -21,6 +21,7 @@ from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
 from d9mlint.checks.ops.squeezed import takes_one
+from d9mlint.checks.ops.ways import Mode, ModesByWay
 from d9mlint.checks.xla_devices import XlaDevices
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
@@ -32,6 +33,7 @@ from d9mlint.interp.activity import (
     TF_TAPE,
     TF_TRAIN,
     TF_TRAIN_CPU,
+    TF_TRAIN_EARLY,
     TORCH_TRAIN,
     TORCH_TRAIN_CPU,
     accelerators,
@@ -152,6 +154,8 @@ class Candidate(NamedTuple):
     """What all files of the project together may show that makes it no finding."""
     unread: bool
     """Whether nothing reads the elements of what it gives: it matters only that it may raise."""
+    mode: Mode
+    """Whether the deterministic mode is on, on the way that leads there."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -170,7 +174,7 @@ ANY_INPUT = Site("", 0, 0)
 """Stands for the inputs of models of which it is not known where they are made."""
 
 
-class Ops(XlaDevices, Rule):
+class Ops(ModesByWay, XlaDevices, Rule):
     """DET401-DET405 and DET407: all calls of ops that the knowledge base knows."""
 
     codes = tuple(sorted(CODES))
@@ -737,6 +741,7 @@ def _candidate(
         _remedy_by_modes(rule.run, entry),
         _unless(_given(rule.run, call, entry), entry, returned),
         entry.library == "torch" and entry.passes == "forward" and _is_unread(rule.run, call, entry),
+        rule.mode_here(where_, entry.library in TF_LIBRARIES),
     )
     rule.candidates.add(found)
     if entry.at != "use" and entry.remedy_when:
@@ -1052,15 +1057,17 @@ def _likely_only(owner: v.Value | None) -> bool:
 
 def _end(rule: Ops) -> None:
     mode = rule.run.mode("torch.deterministic")
-    torch_on = bool(mode.value or rule.run.switches.torch_on)
-    warns = torch_on and rule.run.mode(WARN_ONLY).value is True
-    torch_unknown = mode.value is None or rule.run.switches.torch_unknown
-    tf_on = rule.run.switches.tf_on or rule.run.switches.tf_variable
+    of_program = bool(mode.value or rule.run.switches.torch_on)
+    warned = of_program and rule.run.mode(WARN_ONLY).value is True
+    unsure = mode.value is None or rule.run.switches.torch_unknown
+    by_trainer = rule.run.switches.torch_on or rule.run.switches.torch_unknown
+    of_tf = rule.run.switches.tf_on or rule.run.switches.tf_variable
+    by_way = where(rule.run, TF_TRAIN_EARLY) is not None
     used = accelerators(rule.run)
     # Code that no entry point reaches may be given tensors on a GPU that require gradients.
     open_world = rule.run.entry is None
     if open_world:
-        torch_unknown = False
+        unsure = False
         if rule.run.device != "cpu" and rule.run.device not in used:
             used = [rule.run.device, *used]
     by_path = rule.run.modules.by_path
@@ -1069,6 +1076,14 @@ def _end(rule: Ops) -> None:
     trains_elsewhere = TF_TRAIN in rule.run.places and TF_TRAIN_CPU not in rule.run.places
     # Of what is said of one place for several reasons, the surest counts.
     for found in sorted(rule.candidates, key=_first_reported):
+        torch_on, warns, torch_unknown = of_program, warned, unsure
+        if (
+            not open_world
+            and not by_trainer
+            and (mode.value is None or found.place.aside)
+            and rule.stays(found.place, found.mode)
+        ):
+            torch_on, warns, torch_unknown = found.mode != "off", found.mode == "warns", False
         if warns and found.entry.library != "tensorflow":
             found = found._replace(past=_when_warned(found.past))
         doubted = bool(rule.run.switches.torch_unless) and found.entry.library == "torch" and not torch_on
@@ -1078,6 +1093,7 @@ def _end(rule: Ops) -> None:
             found = found._replace(past=msgspec.structs.replace(found.past, behaviour="silent"))
         library = found.entry.library
         is_tf = library in TF_LIBRARIES
+        tf_on = of_tf and not (found.mode == "off" and by_way and rule.stays(found.place, found.mode))
         made = (found.place.site.path, found.place.site.end)
         if found.device == "cpu" and trains_elsewhere and made in rule.built_on_cpu:
             found = found._replace(device="")

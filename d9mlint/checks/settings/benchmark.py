@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.findings import Fix, Severity
 from d9mlint.checks.base import Rule, argument_node, replace_fix
 from d9mlint.checks.settings.literals import is_true, literal_true
+from d9mlint.checks.settings.mode_effects import is_unknown_result, may_be_timed, may_change
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import infers
+from d9mlint.interp.activity import TORCH_TRAIN_CUDA, infers, where
 from d9mlint.interp.data import own_option
-from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent
-from d9mlint.interp.listening import on, on_attribute, on_call
+from d9mlint.interp.events import AttributeEvent, CallEvent, DecoratorEvent, EndEvent, ObjectCallEvent
+from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
@@ -29,6 +30,27 @@ class Benchmark(Rule):
     codes = ("DET301",)
     places = remembered(list[tuple[Where, str, bool, Fix | None]])
     """Where it is set, by which option of the program, whether that option is there for nothing else, and the fix."""
+
+    timed = remembered(bool)
+    """Whether cuDNN may have kernels to select from: something is a convolution or recurrent, or is not known."""
+
+    @on_call_if(lambda rule, api: may_change(rule.run.kb, api))
+    def computes(self, call: CallEvent) -> None:
+        """Something is called that may run convolutions."""
+        if not self.timed:
+            self.timed = may_be_timed(self.run, call)
+
+    @on(ObjectCallEvent)
+    def called(self, event: ObjectCallEvent) -> None:
+        """What a function of a library gave is called."""
+        if not self.timed:
+            self.timed = is_unknown_result(self.run, event.obj)
+
+    @on(DecoratorEvent)
+    def decorated(self, event: DecoratorEvent) -> None:
+        """Something is decorated: what then runs may be other code."""
+        if isinstance(event.decorator, v.Ext) and may_change(self.run.kb, event.decorator.name):
+            self.timed = True
 
     @on_attribute(BENCHMARK)
     def assigned(self, event: AttributeEvent) -> None:
@@ -79,6 +101,11 @@ class Benchmark(Rule):
             for place, *_ in self.places:
                 self.silent("DET301", place, "`cudnn.benchmark` is set to False again in any case")
                 self.reporter.withdraw("DET301", place.site)
+        elif self.run.entry is not None and not self.timed and not self.run.exhausted and self._trains():
+            # Linear layers and the like have nothing to be timed.
+            for place, option, alone, fix in self.places:
+                if self.reporter.withdraw("DET301", place.site):
+                    _report_benchmark(self, place, option, alone, fix, Severity.ADVICE)
         elif self.run.entry is not None and infers(self.run):
             # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
             sites = {place.site for place, _ in always}
@@ -88,6 +115,10 @@ class Benchmark(Rule):
             for place, option, alone in (*choices, *((place, "", False) for place, _ in always)):
                 if self.reporter.withdraw("DET301", place.site):
                     _report_benchmark(self, place, option, alone, None, Severity.WARNING)
+
+    def _trains(self) -> bool:
+        """Whether the program trains with PyTorch on a GPU, or may."""
+        return where(self.run, TORCH_TRAIN_CUDA) is not None
 
     def _in_any_case(self) -> list[tuple[Where, Fix | None]]:
         """Where it is set whatever the value is of the option that decides what runs, with the fix."""
@@ -135,12 +166,14 @@ def _report_benchmark(
     elif option:
         by = f" (unless `{option}` says otherwise)"
         remedy = f"run with another value of `{option}`" if alone else remedy
+    untimed = severity is Severity.ADVICE
     rule.report(
         "DET301",
         place,
-        f"`cudnn.benchmark = True`{by}: autotuning may select different algorithms in each run",
+        f"`cudnn.benchmark = True`{by}: autotuning may select different algorithms in each run"
+        f"{', but no convolution is seen to run' if untimed else ''}",
         remedy,
         subject=BENCHMARK,
-        severity=Severity.WARNING if option else severity,
+        severity=Severity.WARNING if option and not untimed else severity,
         fix=None if option and alone else fix,
     )

@@ -12,7 +12,7 @@ from d9mlint.checks.settings.mode_effects import (
     CALLED,
     OPS,
     changes,
-    made_of,
+    is_unknown_result,
     may_change,
     passes_back_alone,
     wraps_loader,
@@ -41,7 +41,7 @@ from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
-from d9mlint.interp.state import Setting
+from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.switches import CUBLAS, DETERMINISTIC
 from d9mlint.interp.tensors import is_still, no_gradient
 
@@ -61,6 +61,10 @@ class DeterministicMode(Rule):
     # The mode makes some ops raise.
     fixed_with = OPS
     call = remembered_once(Where)
+    calls = remembered_table(Site, Where)
+    """Where the mode is turned on."""
+    before = remembered(bool)
+    """Whether the program trains before it turns the mode on, on the same way."""
     off = remembered(bool)
     in_process = remembered(bool)
     """Whether a process that the program starts afresh sets the mode itself."""
@@ -104,8 +108,7 @@ class DeterministicMode(Rule):
         if layer and event.obj.node is not None and event.obj.file is not None:
             module = (event.obj.file.path, event.obj.node.end)
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
-        known = event.obj.api.rpartition(".")[2][:1].isupper()
-        if not still and not known and not made_of(self.run, event.obj.api, event.obj.args):
+        if not still and is_unknown_result(self.run, event.obj):
             self.changed[()] = True
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
@@ -136,8 +139,12 @@ class DeterministicMode(Rule):
         self.in_process = self.in_process or SPAWNED in self.run.contexts
         if v.truth(value) is False:
             self.off = not v.option_of(value)
-        elif self.call is None:
-            self.call = Where(self.run, call.node, call.api)
+        else:
+            place, site = Where(self.run, call.node, call.api), self.run.here(call.node)
+            self.calls[site] = place
+            self.before = self.before or TORCH_TRAIN_EARLY in self.run.marks
+            if self.call is None:
+                self.call = place
 
     @on_call("torch.set_deterministic_debug_mode")
     def debug_mode(self, call: CallEvent) -> None:
@@ -180,7 +187,7 @@ class DeterministicMode(Rule):
             process = fresh.subject if place.site == fresh.site or setting.value is not False else ""
             place, setting = (fresh, Setting(False, None)) if process else (place, setting)
         elif early is not None:
-            place = early
+            place, setting = early, Setting(False, None)
         elif setting.value is None or setting.value:
             self.silent("DET302", place, "deterministic mode is on at the end of the program, or may be")
             return
@@ -195,7 +202,9 @@ class DeterministicMode(Rule):
             return
         when = when_selected(place.option) or when_on_cuda(self.run)
         cudnn = self.run.state.modes.get("torch.cudnn.deterministic")
-        if early is not None and self.call is not None:
+        if early is not None and early.aside and not when:
+            when = f" when `{early.aside}` is given"
+        if early is not None and self.before and self.call is not None:
             message = f"`{place.entry}` trains on CUDA before `{self.call.subject}` turns deterministic mode on{when}"
         elif setting.option:
             message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless `{setting.option}` is given"
@@ -206,9 +215,10 @@ class DeterministicMode(Rule):
         # Options whose content is unknown may hold the switch of a trainer; by default it is off.
         unless = "" if setting.option or process else self.run.switches.torch_unless
         help = (
-            _with_variable(self.run, f"pass `{setting.option}`")
+            _with_variable(self.run, f"pass `{setting.option}`", place.aside)
             if setting.option
-            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process) + self._of_hidden()
+            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process, place.aside)
+            + self._of_hidden()
         )
         self.report(
             "DET302",
@@ -230,10 +240,15 @@ class DeterministicMode(Rule):
         )
 
     def _too_late(self, setting: Setting) -> Where | None:
-        """Where the program trains before it turns deterministic mode on, which it does not turn off."""
-        if self.call is None or self.off or self.in_process or setting.value is not True or setting.option:
+        """Where the program trains before it turns deterministic mode on, which it does not turn off, or on a way on which
+        it does not: another command, or another branch, turns it on."""
+        if self.call is None or self.off or self.in_process:
             return None
-        return where(self.run, TORCH_TRAIN_EARLY)
+        place = where(self.run, TORCH_TRAIN_EARLY)
+        if place is None or not setting.option:
+            return None if setting.value is False else place
+        # Whoever gives the option trains here too, or somewhere else.
+        return None if (place.site.path, place.site.end) in self.run.switches.trained_in_mode else place
 
     def _of_hidden(self) -> str:
         """What to do where models may have ops that raise in the mode."""
@@ -261,6 +276,16 @@ class DeterministicMode(Rule):
         ]
         return any(not any(self.run.mode(name).value for name in modes) for modes in found)
 
+    def _without_variable(self, now: Setting | None) -> tuple[str, Where | None]:
+        """Where the mode is turned on with which the program trains without the variable, where another command, or
+        another branch, is the one that sets it, and the option that leads to the training."""
+        without = self.run.switches.without_variable
+        ways = [(without[site], self.calls[site]) for site in sorted(without.known()) if site in self.calls]
+        known = now is None or now.value is not None
+        return min(
+            (one for one in ways if one[0] or not known), key=lambda one: bool(one[0]), default=("", None)
+        )
+
     def _cublas(self) -> None:
         place = self.call
         if (
@@ -278,6 +303,9 @@ class DeterministicMode(Rule):
             self.silent("DET305", place, "the program is not seen to use CUDA")
             return
         now = self.run.state.env.get(CUBLAS)
+        option, lacking = self._without_variable(now)
+        if lacking is not None:
+            place, now = lacking, None
         if self.run.targets.matches("torch", "<1.7") or (
             place.subject == "torch.use_deterministic_algorithms"
             and self.run.targets.matches("torch", "<1.8")
@@ -304,10 +332,11 @@ class DeterministicMode(Rule):
             self.silent("DET305", place, "`CUBLAS_WORKSPACE_CONFIG` is set before CUDA is used")
             return
         target = self.run.targets.version("torch")
+        when = f" when `{option}` is given" if lacking is not None and option else ""
         self.report(
             "DET305",
             place,
-            f"{message} (torch {target.version})",
+            f"{message}{when} (torch {target.version})",
             CUBLAS_HELP,
             subject=CUBLAS,
             targets=(f"torch {target.version}", target.source),
@@ -322,7 +351,7 @@ def _mode_name(interp: RunView) -> str:
     return "`torch.set_deterministic(True)`" if interp.kb_matches("torch", "<1.8") else f"`{MODE}`"
 
 
-def _mode_help(interp: RunView, cudnn: bool, process: str) -> str:
+def _mode_help(interp: RunView, cudnn: bool, process: str, aside: str) -> str:
     """How to make the targeted torch deterministic: the switch has had other names, and once none. ``process`` is the
     function that a new process runs, which has to set the mode itself."""
     place = (
@@ -336,26 +365,30 @@ def _mode_help(interp: RunView, cudnn: bool, process: str) -> str:
     if interp.kb_matches("torch", "<1.7"):
         # The newer releases of that half of the help are not those of the targets.
         call = f"call `{MODE}` {place}"
-        newer = f"with torch 1.8 or later, {call if _has_variable(interp) else f'{CUBLAS_HELP} and {call}'}"
+        newer = f"with torch 1.8 or later, {call if _has_variable(interp, aside) else f'{CUBLAS_HELP} and {call}'}"
         return newer if cudnn else f"set `torch.backends.cudnn.deterministic = True`; {newer}"
     switch = "torch.set_deterministic(True)" if interp.kb_matches("torch", "<1.8") else MODE
-    return _with_variable(interp, f"call `{switch}` {place}")
+    return _with_variable(interp, f"call `{switch}` {place}", aside)
 
 
-def _with_variable(interp: RunView, help: str) -> str:
+def _with_variable(interp: RunView, help: str, aside: str) -> str:
     """How to enable the mode, with the variable of cuBLAS where that needs it."""
-    return f"{CUBLAS_HELP} and {help}" if _needs_variable(interp) else help
+    return f"{CUBLAS_HELP} and {help}" if _needs_variable(interp, aside) else help
 
 
-def _needs_variable(interp: RunView) -> bool:
+def _needs_variable(interp: RunView, aside: str) -> bool:
     """Whether matrix products raise in the mode because the program does not set the variable, at least with some of
     the releases that it may be run with: newer ones set what is needed themselves."""
     if interp.targets is None or not interp.targets.may_match("torch", ">=1.7,<2.10"):
         return False
-    return not _has_variable(interp)
+    return not _has_variable(interp, aside)
 
 
-def _has_variable(interp: RunView) -> bool:
-    """Whether the program sets the variable to a value that makes matrix products deterministic, or may do so."""
+def _has_variable(interp: RunView, aside: str) -> bool:
+    """Whether the program sets the variable to a value that makes matrix products deterministic, or may do so, where it
+    trains; ``aside`` is the option that has to be given for it to come there."""
     now = interp.state.env.get(CUBLAS)
+    if now is not None and (now.value is None or aside) and interp.switches.early_without_variable:
+        # Another command, or another branch, sets it.
+        return False
     return now is not None and now.value in (None, *CUBLAS_VALUES)

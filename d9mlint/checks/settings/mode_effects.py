@@ -12,6 +12,7 @@ from d9mlint.interp.calls import COMMON_METHODS, MAX_GUESSES
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.own_gradients import is_followed
 from d9mlint.interp.library_modules import is_module, makes_module
+from d9mlint.interp.switches import OF_CUDNN
 from d9mlint.interp.tensors import MODULE_OF, TENSOR, detached, no_gradient
 from d9mlint.interp.unknown_models import asked_parameters
 from d9mlint.interp.usage import flatten
@@ -26,6 +27,7 @@ CALLED = ".__call__"
 _MODULE = "torch.nn.Module"
 OPS = ("DET401", "DET404", "DET407", "DET408")
 """The rules that report ops which the mode may change, each at its place."""
+_OF_CUDNN = OF_CUDNN["deterministic"]
 _BY_SWITCH = ("DET302", "DET405")
 """The rules of ops that are not reported by themselves, or not by default."""
 
@@ -61,6 +63,39 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
         # Models of libraries are modules.
         name = f"{_MODULE}.{method}" if _is_unchanged(run.kb, f"{_MODULE}.{method}") else name
     return found if _is_unchanged(run.kb, name) else [()]
+
+
+def may_be_timed(run: RunView, call: CallEvent) -> bool:
+    """Whether cuDNN may select kernels for a call by timing them: a convolution or a recurrent layer is made or computed,
+    or it is not known what is called."""
+    name = call.api.removesuffix(CALLED)
+    if name != call.api and makes_module(run, name):
+        # Where it was made, it has been looked at.
+        return False
+    layers = made_of(run, name, call.args) or [name]
+    entries = [entry for layer in layers for entry in _switched(run.kb, layer)]
+    if any(_OF_CUDNN in entry.unless_mode or entry.rule == "DET405" for entry in entries):
+        return True
+    if entries or _times_nothing(run, name, call.args):
+        return False
+    return () in changes(run, call)
+
+
+def _times_nothing(run: RunView, name: str, args: v.Args) -> bool:
+    """Whether it is known of what is called, or of the class or package that it is in, that it has no kernels of cuDNN to
+    select from."""
+    while name:
+        known = run.kb.role(name, "times-no-kernels")
+        if known is not None:
+            return all_hold(args, known.when) is True
+        name = name.rpartition(".")[0]
+    return False
+
+
+def is_unknown_result(run: RunView, obj: v.Obj) -> bool:
+    """Whether nobody knows what an object is that a function of a library gave, and what it runs when it is called."""
+    known = obj.api.rpartition(".")[2][:1].isupper()
+    return not known and not made_of(run, obj.api, obj.args)
 
 
 def passes_back_alone(run: RunView, call: CallEvent) -> bool:

@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import RAISES, UNCOVERED, Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
-from d9mlint.interp.activity import CPU_BUILD, TF_TRAIN, TF_TRAIN_FRESH, of_cpu_build, where, without_gpu
+from d9mlint.interp.activity import (
+    CPU_BUILD,
+    TF_TRAIN,
+    TF_TRAIN_EARLY,
+    TF_TRAIN_FRESH,
+    of_cpu_build,
+    where,
+    without_gpu,
+)
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.events import CallEvent, EndEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.state import SEEDED
+from d9mlint.interp.switches import OP_DETERMINISM, TF_VARIABLES
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -59,12 +68,16 @@ class WithoutOpDeterminism(Rule):
         if run.entry is None or place is None or run.device != "cuda" or without_gpu(run, "tensorflow"):
             return
         fresh = where(run, TF_TRAIN_FRESH)
-        process = ""
+        process = aside = ""
         if _switched_on(run) and fresh is not None and not _inherited(run):
             # The call in the program does not reach the process in which it trains.
             place, process = fresh, fresh.subject
         elif _switched_on(run):
-            return
+            other = where(run, TF_TRAIN_EARLY)
+            if other is None or not (other.aside or _by_way(run)):
+                return
+            # Another command, or another branch, is the one that switches it on.
+            place, aside = other, other.aside
         if run.targets is None:
             return
         target = run.targets.version("tensorflow")
@@ -72,7 +85,8 @@ class WithoutOpDeterminism(Rule):
         self.report(
             "DET306",
             place,
-            f"`{place.entry}` trains with TensorFlow {target.version} without op determinism{CPU_BUILD if spare else ''}",
+            f"`{place.entry}` trains with TensorFlow {target.version} without op determinism"
+            f"{f' when `{aside}` is given' if aside else ''}{CPU_BUILD if spare else ''}",
             "; ".join([switch_for(run, process), *self.refused[:1]]),
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
@@ -102,6 +116,12 @@ def _covered(run: RunView, entry: OpEntry) -> bool:
 def _inherited(run: RunView) -> bool:
     """Whether new processes have the switch of the program: a variable, or a patch that is made when they import it."""
     return bool(run.switches.tf_patched) or run.switches.tf_variable
+
+
+def _by_way(run: RunView) -> bool:
+    """Whether what switches op determinism on is done on some of the ways through the program alone."""
+    settings = [run.mode(OP_DETERMINISM), *(run.state.env.get(name) for name in TF_VARIABLES)]
+    return any(one is not None and one.site is not None and one.value is None for one in settings)
 
 
 def _switched_on(run: RunView) -> bool:

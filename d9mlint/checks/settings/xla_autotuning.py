@@ -23,6 +23,8 @@ class XlaAutotuning(XlaDevices, Rule):
 
     codes = ("DET310",)
     trains = remembered_once(Where)
+    unset = remembered_once(Where)
+    """Where gradients are taken on a way on which nothing sets the flags."""
     pools = remembered(bool)
     convolves = remembered(bool)
 
@@ -31,6 +33,8 @@ class XlaAutotuning(XlaDevices, Rule):
         """Gradients are taken."""
         if self.trains is None:
             self.trains = Where(self.run, call.node, call.api)
+        if self.unset is None and FLAGS not in self.run.state.env:
+            self.unset = Where(self.run, call.node, call.api)
 
     @on_call_if(lambda _, api: api.startswith(_LIBRARIES) and _POOLS.match(api) is not None)
     def pooled(self, call: CallEvent) -> None:
@@ -50,6 +54,9 @@ class XlaAutotuning(XlaDevices, Rule):
         if place is None or not (shown or (self.convolves and self.may_use_gpu())):
             return
         flags = self.run.state.env.get(FLAGS)
+        if flags is not None and flags.value is None and self.unset is not None:
+            # Another command, or another branch, sets them.
+            place, flags = self.unset, None
         if flags is not None and (flags.value is None or _WITHOUT_TIMING.search(str(flags.value))):
             return
         flag = "--xla_gpu_deterministic_ops=true"

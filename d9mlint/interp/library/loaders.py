@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
+from d9mlint.interp.collated import keep_item
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
 from d9mlint.interp.data import MOVED, inherits_items, is_graph_dataset, is_number
@@ -130,6 +131,7 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
         if in_workers is not False:
             theirs |= _start_worker(interp, args.get("worker_init_fn", 9), node)
         given = use(interp, dataset, node) if dataset is not None else []
+        keep_item(loader, dataset, given)
         given += _collate(interp, args.get("collate_fn"), node)
     moved = device([one for value in given for one in flatten(value)])
     if moved in ACCELERATORS and MOVED not in loader.attrs:
