@@ -65,6 +65,7 @@ Role = Literal[
     "binds-parameters",
     "runs-graph",
     "runs-no-methods",
+    "enumerates",
     "begins-anew",
     "begins-episode",
     "builds-with",
