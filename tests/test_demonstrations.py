@@ -81,3 +81,38 @@ def test_the_same_is_an_error_where_another_program_keeps_it(tmp_path: Path) -> 
     (tmp_path / "train.py").write_text(user, encoding="utf-8")
     found = {one.finding.severity for one in lint(tmp_path, {}).items if one.finding.code == "DET109"}
     assert found == {"error"}
+
+
+DRAWN = "import random\n{imports}\nnames = open('names.txt').read().split()\ndrawn = random.sample(names, 3)\n{then}\n"
+
+
+@pytest.mark.parametrize(
+    ("imports", "then", "severity"),
+    [
+        ("", "texts = [open(one).read() for one in drawn]", "warning"),
+        ("", "assert drawn[0] != drawn[1]\nprint('they differ')", "warning"),
+        (
+            "import matplotlib.pyplot as plt\nfrom PIL import Image",
+            "plt.imshow(Image.open(drawn[0]))\nplt.show()",
+            "warning",
+        ),
+        ("", "print(drawn)", "error"),
+        ("", "open('drawn.txt', 'w').write(' '.join(drawn))", "error"),
+        ("import logging", "logging.info(drawn)", "error"),
+        ("import sys", "sys.stdout.write(drawn[0])", "error"),
+        ("import subprocess", "subprocess.run(['cp', *drawn, 'there'])", "error"),
+        ("import pandas as pd", "pd.DataFrame(drawn).to_sql('drawn', 'sqlite://')", "error"),
+        ("from somewhere import put", "put(drawn)", "error"),
+        (
+            "from flask import Flask",
+            "app = Flask(__name__)\n@app.route('/')\ndef first():\n    return random.choice(names)\napp.run()",
+            "error",
+        ),
+    ],
+)
+def test_a_program_that_leaves_nothing_makes_no_error(
+    tmp_path: Path, imports: str, then: str, severity: str
+) -> None:
+    (tmp_path / "names.py").write_text(DRAWN.format(imports=imports, then=then), encoding="utf-8")
+    found = {one.finding.severity for one in lint(tmp_path, {}).items if one.finding.code == "DET103"}
+    assert found == {severity}

@@ -24,7 +24,7 @@ from d9mlint.base.findings import (
     Step,
 )
 from d9mlint.base.terminal import listed, shortened
-from d9mlint.interp.activity import LOADS, SAVES, TRAIN, where
+from d9mlint.interp.activity import HANDS_OVER, KEEPS, LOADS, TRAIN, where
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.violations import Violation
@@ -315,12 +315,16 @@ class Reporter:
 
 
 def _only_demonstrates(run: RunView) -> bool:
-    """Whether the program is a module that others import, which shows by itself that it works: it trains nothing, loads
-    no weights and writes nothing, so that nobody gets a result of it but who reads what it prints."""
+    """Whether the program trains nothing, loads no weights and writes nothing, so that it leaves no result: it is a module
+    that others import, which shows by itself that it works, or prints nothing but fixed texts and gives nothing to what is
+    not known."""
     entry = run.entry
-    if entry is None or run.exhausted or entry.path not in run.imported_files or not has_main_guard(entry):
+    if entry is None or run.exhausted or entry.notebook:
         return False
-    return all(where(run, flag) is None for flag in (TRAIN, LOADS, SAVES))
+    if any(where(run, flag) is not None for flag in (TRAIN, LOADS, KEEPS)):
+        return False
+    imported = entry.path in run.imported_files and has_main_guard(entry)
+    return imported or where(run, HANDS_OVER) is None
 
 
 def seeded_generator(run: RunView, api: str) -> tuple[str, tuple[str, ...]]:

@@ -48,6 +48,8 @@ CallKind = Literal[
     "fits-estimator",
     "fits-parts",
     "runs-methods",
+    "shows",
+    "tells",
     "writes-functions",
     "writes-methods",
 ]
