@@ -24,6 +24,7 @@ from d9mlint.base.findings import (
     Step,
 )
 from d9mlint.base.terminal import listed, shortened
+from d9mlint.interp.activity import HANDS_OVER, KEEPS, LOADS, TRAIN, where
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.violations import Violation
@@ -218,6 +219,8 @@ class Reporter:
             f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found
         }
         found = self._with_doubtful(found)
+        if _only_demonstrates(self.run):
+            found = [self._as_warning(f) for f in found]
         if self._spared and not raising and not self._varies_warned:
             # Without the warnings the program raises, and with them everything in it is deterministic.
             found = [f for f in found if WARNED not in f.remedy]
@@ -229,6 +232,13 @@ class Reporter:
                 for f in found
             ]
         return sorted(found, key=lambda f: f.sort_key)
+
+    def _as_warning(self, finding: Finding) -> Finding:
+        """A finding that numbers differ between runs where nothing keeps them."""
+        differs = self.rules[finding.code].family in ("seeds", "data") and not finding.raising
+        if not differs or finding.severity is not Severity.ERROR:
+            return finding
+        return msgspec.structs.replace(finding, severity=Severity.WARNING)
 
     def _naming_ops(self, finding: Finding, needed: Container[str]) -> Finding:
         """A finding that stands on those of other rules names the ops that they are about, if none of them is shown."""
@@ -304,6 +314,19 @@ class Reporter:
     def _counts(finding: Finding) -> bool:
         """Whether a finding is shown by default."""
         return finding.severity is not Severity.ADVICE and finding.confidence is not Confidence.LOW
+
+
+def _only_demonstrates(run: RunView) -> bool:
+    """Whether the program trains nothing, loads no weights and writes nothing, so that it leaves no result: it is a module
+    that others import, which shows by itself that it works, or prints nothing but fixed texts and gives nothing to what is
+    not known."""
+    entry = run.entry
+    if entry is None or run.exhausted or entry.notebook:
+        return False
+    if any(where(run, flag) is not None for flag in (TRAIN, LOADS, KEEPS)):
+        return False
+    imported = entry.path in run.imported_files and has_main_guard(entry)
+    return imported or where(run, HANDS_OVER) is None
 
 
 def seeded_generator(run: RunView, api: str) -> tuple[str, tuple[str, ...]]:

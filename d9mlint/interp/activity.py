@@ -6,6 +6,7 @@ first place as ``Where`` in ``interp.places`` for the findings that are made at 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,7 @@ from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_dev
 from d9mlint.interp.events import (
     CallEvent,
     ContextEvent,
+    DecoratorEvent,
     DeviceEvent,
     EndEvent,
     EnvironmentEvent,
@@ -41,6 +43,7 @@ from d9mlint.interp.listening import (
     on_object_attribute,
 )
 from d9mlint.interp.memory import Memory, Tick, noted, remembered
+from d9mlint.interp.methods import BINDING
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.state import Setting
@@ -53,6 +56,7 @@ from d9mlint.ir.traversal import called_name, nodes, receiver
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RunnerEntry
 
 TORCH_TRAIN = "train:torch"
@@ -121,6 +125,10 @@ GIVES_NO_MODEL = "gives what is no model a state"
 """Where something is given a state that is known to be no model."""
 ENTERED = "enters-by-hand"
 SAVES = "saves"
+KEEPS = "saves:kept"
+HANDS_OVER = "hands over"
+"""Where something is written or shown, where it is kept longer than it is shown, and where more than fixed texts are
+printed, or given to the system or to a library of which nothing is known."""
 
 _CALLED = "__call__"
 
@@ -328,7 +336,7 @@ class Activity:
         note(self._interp, TRAIN, call.node, "fit", kind=_FITS_ALONE if alone else "")
         given = flatten(call.args.kw.get("callbacks", v.UNKNOWN))
         if any(isinstance(one, v.Obj) and self.kb.role(one.api, "saves-in-training") for one in given):
-            note(self._interp, SAVES, call.node, call.api)
+            _saves(self._interp, call)
         if any(t.startswith(_TF_LIBRARIES) for t in types) or (
             any(self._interp.uses(name) for name in ("tensorflow", "keras"))
             and (_unknown(types) or name in _KERAS_ONLY)
@@ -717,7 +725,19 @@ class Activity:
         owner = call.owner
         if isinstance(owner, v.Obj) and self.kb.role(owner.api, "shows-structure") is not None:
             return
-        note(self._interp, SAVES, call.node, call.api)
+        _saves(self._interp, call)
+
+    @on_call_if(lambda activity, api: activity.kb.call_is("tells", api) or _may_keep(activity.kb, api))
+    def hands_over(self, call: CallEvent) -> None:
+        """Something is printed, or given to a library of which nothing is known: it may keep it."""
+        if not all(isinstance(one, v.Lit) for one in call.args.values()):
+            note(self._interp, HANDS_OVER, call.node, call.api)
+
+    @on(DecoratorEvent)
+    def decorated(self, event: DecoratorEvent) -> None:
+        """A library is given a function: it may keep what that returns, as a server does."""
+        if not (isinstance(event.decorator, v.Ext) and event.decorator.name in BINDING):
+            note(self._interp, HANDS_OVER, event.node)
 
     @on(CallEvent)
     def call(self, call: CallEvent) -> None:
@@ -741,6 +761,13 @@ class Activity:
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
         _env(self._interp, event.name, event.value, event.node)
+
+
+def _may_keep(kb: Knowledge, api: str) -> bool:
+    """Whether a call is one of a library of which nothing is known, nor that it only computes or draws nothing."""
+    root = api.partition(".")[0]
+    known = root in kb.libraries or root in sys.stdlib_module_names or root == "builtins"
+    return not known and not kb.roles(api) and not kb.call_is("draws-nothing", api)
 
 
 def _is_whole(interp: Interp, value: v.Inst | v.Obj) -> bool:
@@ -978,6 +1005,13 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
     _hands_on(interp, call)
 
 
+def _saves(interp: Interp, call: CallEvent) -> None:
+    """Something is written or shown."""
+    note(interp, SAVES, call.node, call.api)
+    if not interp.kb.call_is("shows", call.api):
+        note(interp, KEEPS, call.node, call.api)
+
+
 def _hands_on(interp: Interp, call: CallEvent) -> None:
     """A function may move the weights of modules."""
     if MODELS_MOVED not in interp.state.modes and may_be_moved_by(interp, call):
@@ -993,7 +1027,7 @@ def _moved_models(interp: Interp, node: Any) -> None:
 def _telling_call(interp: Interp, call: CallEvent) -> None:
     api = call.api
     if interp.kb.call_is("writes-functions", api):
-        note(interp, SAVES, call.node, api)
+        _saves(interp, call)
     elif _uses_cuda(api):
         note(interp, "cuda-api", call.node, api)
     elif api == DEVICE and not interp.importing and not interp.unread(call.node):

@@ -69,11 +69,19 @@ _BY_TEXT = frozenset(
 
 def must_raise(interp: Interp, node: m.Expr | None) -> bool:
     """Whether evaluating an expression raises: it is a name that the program defines nowhere or the call of one, or of a
-    function of the project that only raises, or with arguments that it does not take."""
+    function or class of the project that only raises, or with arguments that it does not take; so are calls among what it
+    evaluates in all cases."""
+    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
+        return False
+    if node is None or _raises(interp, node):
+        return node is not None
+    inner = (one for one in _evaluated(node) if isinstance(one, m.Call) and one is not node)
+    return any(_raises(interp, one) for one in inner)
+
+
+def _raises(interp: Interp, node: m.Expr) -> bool:
     called = node.func if isinstance(node, m.Call) else node
     if not isinstance(called, (m.Name, m.Attr)):
-        return False
-    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
         return False
     if isinstance(called, m.Attr):
         return isinstance(node, m.Call) and _of_new_object(interp, node)
@@ -84,11 +92,19 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
             interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
             interp.state.lost = True
             return True
-    elif isinstance(found, v.Func) and isinstance(node, m.Call) and name == called.id:
-        if _is_plain(found) and _refuses(interp, found, node, name):
+        return False
+    if isinstance(found, v.Mod) and isinstance(node, m.Call):
+        found = value_of(interp, called)
+    elif name != called.id and not isinstance(found, v.Inst):
+        return False
+    if isinstance(found, v.Func) and isinstance(node, m.Call):
+        if _is_plain(found) and _refuses(interp, found, node, called.id):
             return True
         return _is_plain(found) and _only_raises(found)
-    elif isinstance(found, v.Inst) and isinstance(node, m.Call):
+    if isinstance(found, v.Cls) and isinstance(node, m.Call):
+        init = _constructor(interp, found)
+        return init is not None and _refuses(interp, init, node, called.id, bound=1)
+    if isinstance(found, v.Inst) and isinstance(node, m.Call):
         method = _method(interp, called)
         return method is not None and _refuses(interp, method, node, called.id, bound=1)
     return False
@@ -100,7 +116,7 @@ def _of_new_object(interp: Interp, node: m.Call) -> bool:
     made = func.value if isinstance(func, m.Attr) else None
     if not isinstance(func, m.Attr) or not isinstance(made, m.Call) or not isinstance(made.func, m.Name):
         return False
-    if must_raise(interp, made):
+    if _raises(interp, made):
         return True
     cls = interp.lookup(made.func.id)
     if not isinstance(cls, v.Cls) or any(one.decorated or one.metaclass is not None for one in cls.mro()):
@@ -110,6 +126,24 @@ def _of_new_object(interp: Interp, node: m.Call) -> bool:
         return False
     method = _method_of(cls, func.name)
     return method is not None and _refuses(interp, method, node, f"{made.func.id}.{func.name}", bound=1)
+
+
+def _constructor(interp: Interp, cls: v.Cls) -> v.Func | None:
+    """The method that is given all arguments of which instances of a class of the project are made."""
+    if any(one.decorated or one.cls.keywords for one in cls.mro()) or cls.find("__new__") is not None:
+        return None
+    if any(
+        interp.kb.role(interp.kb.canonical(one), "enumerates") is not None for one in cls.external_bases()
+    ):
+        # Calling it looks up one of its members.
+        return None
+    for one in cls.mro():
+        if "__init__" in one.env.vars:
+            return _method_of(one, "__init__")
+        if not all(isinstance(base, v.Cls) for base in one.bases):
+            # What its own class does not say, that of a library may.
+            return None
+    return None
 
 
 def _sets(method: v.Func, name: str) -> bool:
@@ -229,14 +263,16 @@ def has_raised(interp: Interp, node: m.Expr | None = None) -> bool:
     return True
 
 
-def _evaluated(node: m.Expr) -> Iterator[m.Name]:
-    """The names in an expression that are read whenever it is evaluated."""
+def _evaluated(node: m.Expr) -> Iterator[m.Expr]:
+    """The names in an expression that are read, and the calls that are made, whenever it is evaluated."""
     parts: list[Any] = [node]
     while parts:
         one = parts.pop()
-        if isinstance(one, m.Name):
+        if isinstance(one, (m.Name, m.Call)):
             yield one
-        elif isinstance(one, m.BoolOp):
+        if isinstance(one, m.Name):
+            continue
+        if isinstance(one, m.BoolOp):
             parts.append(one.left)
         elif isinstance(one, m.IfExp):
             parts.append(one.test)

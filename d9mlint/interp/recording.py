@@ -774,6 +774,7 @@ _ROLES = {
     "reads-text": "gives a part of a text, or the text of a file",
     "named-by": "gives what it makes the name that it is given",
     "colored-by": "draws in a color that it is given",
+    "enumerates": "is a base class of enumerations: calling one looks up a member",
     "runs-no-methods": "is a base class of which no method runs those of a class derived from it",
     "base-only": "is a base class that reads only attributes that it knows",
     "types-columns": "gives a table, and names the types of its columns",

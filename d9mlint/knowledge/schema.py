@@ -48,6 +48,8 @@ CallKind = Literal[
     "fits-estimator",
     "fits-parts",
     "runs-methods",
+    "shows",
+    "tells",
     "writes-functions",
     "writes-methods",
 ]
@@ -65,6 +67,7 @@ Role = Literal[
     "binds-parameters",
     "runs-graph",
     "runs-no-methods",
+    "enumerates",
     "begins-anew",
     "begins-episode",
     "builds-with",

@@ -655,8 +655,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 self._split(rng, level, entry, node)
             return
         if entry.kind == "tf-shuffle":
-            if not is_dropped(self.run, node, entry.apis[0]):
-                self._tf_shuffle(level, entry, node)
+            self._tf_shuffle(level, entry, node)
             return
         if entry.kind == "sampling":
             self._sampling(rng, level, entry, node)
@@ -894,6 +893,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         return f"tf.compat.v1.set_random_seed({seed})" if self.run.switches.tf_graph else ""
 
     def _tf_shuffle(self, level: Rng, entry: RngEntry, node: Any) -> None:
+        if is_dropped(self.run, node, entry.apis[0]):
+            return
         name = entry.apis[0].rpartition(".")[2]
         what = " (shuffles by default)" if any(test.truthy and test.default for test in entry.when) else ""
         takes_seed = any(test.arg == "seed" for test in entry.unless)

@@ -37,6 +37,7 @@ from d9mlint.interp.events import (
     IterationEvent,
     ObjectCallEvent,
 )
+from d9mlint.interp.library.records import TUPLE_TYPE
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
@@ -102,7 +103,9 @@ class DeterministicMode(Rule):
 
     @on(ObjectCallEvent)
     def called(self, event: ObjectCallEvent) -> None:
-        """What a function of a library gave is called: nobody knows what it is."""
+        """What a function of a library gave is called: nobody knows what it is, but that a type of tuples holds values."""
+        if event.obj.api == TUPLE_TYPE:
+            return
         layer = is_module(self.run, event.obj)
         still = layer and is_still(self.run, event.obj, event.args)
         if layer and event.obj.node is not None and event.obj.file is not None:
