@@ -107,7 +107,8 @@ from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, named_from
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
-from d9mlint.interp.order_sorting import KEYED, SORT_KEY, ties
+from d9mlint.interp.order_sorting import SORT_KEY
+from d9mlint.interp.order_ties import ties
 from d9mlint.interp.state import effect, join_states
 from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.interp.usage import (
@@ -1304,7 +1305,7 @@ def callbacks(
     ) or interp.kb.role(api, "applies-to-items") is not None
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
     outer = interp.sorting
-    if api in KEYED and interp.orders.any:
+    if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)
         interp.sorting = node
     if contexts:
@@ -1404,7 +1405,7 @@ def _callbacks(
                 # A decorator gives a library what it wraps or registers; it does not run yet.
                 continue
             if isinstance(one, (v.Func, v.Partial)):
-                if api in KEYED:
+                if _is_keyed(interp, api, owner):
                     _rank(interp, api, one, args, node, owner)
                     continue
                 passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
@@ -1480,11 +1481,18 @@ def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
     return any(interp.kb.role(base, "called-back") is not None for base in inst.cls.external_bases())
 
 
+def _is_keyed(interp: Interp, api: str, owner: v.Value | None) -> bool:
+    """Whether a call sorts elements, or chooses among them, by what a function gives for each."""
+    entry = interp.kb.order(api, owner is not None)
+    return entry is not None and bool(entry.key)
+
+
 def _rank(
     interp: Interp, api: str, key: v.Func | v.Partial, args: v.Args, node: Any, owner: v.Value | None
 ) -> None:
     """The key function of a sort is called for its elements: it may give an identifier, or what several of them give."""
-    sequence = owner if owner is not None else args.pos[0] if args.pos else None
+    entry = interp.kb.order(api, owner is not None)
+    sequence = owner if owner is not None or entry is None else args.get("", entry.iterated)
     one = element(interp, sequence) if isinstance(sequence, v.Items) and sequence.elts else None
     given = call(interp, key, v.Args([one]) if one is not None else _ANY, node)
     if ties(interp, given):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
-    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Order, Orders
     from d9mlint.knowledge.schema import OrderEntry
 
@@ -20,32 +19,8 @@ SORTING = "sorting"
 """The kind of the order of positions that sort what they were made from."""
 SORT_KEY = "@sort key"
 """Active in the key function of a sort: positions there are those of the elements that are compared."""
-KEYED = frozenset({"builtins.sorted", "builtins.min", "builtins.max", "*.sort"})
-"""What calls a key function for each element."""
 LENGTH = "builtins.len"
-_LOOK_UPS = frozenset({"get", "__getitem__"})
-"""Methods of a dict that give what is there for a key."""
 _MAX_CHAIN = 16
-
-
-def ties(interp: Interp, given: v.Value) -> bool:
-    """Whether several elements may give the same key: a length, or how often they occur."""
-    if not isinstance(given, v.Obj):
-        return False
-    entry = interp.kb.order(given.api, given.owner is not None) or interp.kb.order(given.api)
-    return entry is not None and entry.ties
-
-
-def keeps_ties(interp: Interp, key: v.Value) -> bool:
-    """Whether a function that is given as a key is one of which several elements may give the same."""
-    if isinstance(key, v.Member) and isinstance(key.owner, v.Mapping):
-        return key.name in _LOOK_UPS and any(ties(interp, one) for one in key.owner.items.values())
-    if isinstance(key, v.Member):
-        owner = key.owner.type if isinstance(key.owner, v.Obj) else ""
-        entry = interp.kb.order(f"{owner}.{key.name}", True)
-    else:
-        entry = interp.kb.order(interp.kb.canonical(key.name)) if isinstance(key, v.Ext) else None
-    return entry is not None and entry.ties
 
 
 def settle(orders: Orders, value: v.Value | None) -> None:

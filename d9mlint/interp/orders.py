@@ -28,6 +28,7 @@ from d9mlint.interp import (
     order_sorting,
     order_sums,
     order_tables,
+    order_ties,
     shapes,
     tensors,
 )
@@ -550,14 +551,17 @@ class Orders:
                 self.put(owner, order)
                 return result
             return self.carried(result, order)
-        if entry is not None and entry.key in args.kw and self._keeps_ties(interp, args.kw[entry.key], node):
-            # Of elements that are equally long, the first one stays the first.
-            if role == "settle":
-                return result
-            if len(args.pos) == 1 and owner is None:
-                # Of several that are the longest, `max` gives the first one.
-                written = node.args[0] if getattr(node, "args", None) else node
-                return self.carried(result, self.iterated(interp, args.pos[0], written))
+        if entry is not None and entry.key in args.kw:
+            at = entry.iterated
+            written = node.args[at] if len(getattr(node, "args", ())) > at else node
+            given = owner if owner is not None else args.get("", at)
+            if self._keeps_ties(interp, entry, args, node, given or v.UNKNOWN, written):
+                # Of elements that are equally long, the first one stays the first.
+                if role == "settle":
+                    return result
+                if given is not None and len(args.pos) == at + 1 and owner is None:
+                    # Of several that are the longest, `max` gives the first one.
+                    return self.carried(result, self.iterated(interp, given, written))
         if role == "end":
             if api == LENGTH:
                 return self._counted(interp, args, node, result)
@@ -897,11 +901,16 @@ class Orders:
         """What sorting the elements leaves: the order inside of each."""
         return Order(order.keys, INNER) if order is not None and order.kind in (NESTED, INNER) else None
 
-    def _keeps_ties(self, interp: Interp, key: v.Value, node: Any) -> bool:
+    def _keeps_ties(
+        self, interp: Interp, entry: OrderEntry, args: v.Args, node: Any, given: v.Value, source: m.Expr
+    ) -> bool:
         """Whether a sort is by nothing but what several elements may have, such as a length."""
         by_function = id(node) in self.tied
         self.tied.discard(id(node))
-        return by_function or order_sorting.keeps_ties(interp, key)
+        if by_function or not (self.origins or isinstance(given, v.Items)):
+            return by_function
+        written = next((one.value for one in getattr(node, "keywords", ()) if one.name == entry.key), None)
+        return order_ties.keeps_ties(interp, args.kw[entry.key], written, given, source)
 
     def _counted(self, interp: Interp, args: v.Args, node: Any, result: v.Value) -> v.Value:
         """``len(ids)`` of something that the loop makes longer is an index."""

@@ -84,7 +84,7 @@ from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import GeneratorEntry, RngEntry
+    from d9mlint.knowledge.schema import GeneratorEntry, RngEntry, RoleEntry
     from d9mlint.project.modules import ModuleFile
 
 
@@ -168,6 +168,8 @@ class Printed(NamedTuple):
     calls: tuple[tuple[str, int], ...]
     shown: tuple[tuple[int, str, int], ...] = ()
     """The functions of the project of which the results are printed as they are, and where they are called."""
+    within: tuple[int, ...] = ()
+    """Where the calls start in what is printed or written."""
 
 
 class First(NamedTuple):
@@ -388,31 +390,37 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         tensors = tuple(
             sorted({name for arg, value in given for name in _shown(run, arg, value, self._looks)})
         )
-        self._note_printed(node, tensors, tuple(self._functions_shown(node.args)))
+        varying = [arg for arg, value in given if _may_vary(run, value)]
+        self._note_printed(node, tensors, tuple(self._functions_shown(node.args)), _calls_within(varying))
 
-    @on_call_if(lambda rule, api: rule.run.kb.role(api, "writes-data") is not None)
+    @on_call_if(lambda rule, api: _written_by(rule.run, api) is not None)
     def writes(self, call: CallEvent) -> None:
         """Data is written into a file: no smoke test needs that."""
         run = self.run
         self.shows_elsewhere = True
         if run.entry is None or run.frame.file.path != run.entry.path:
             return
-        role = run.kb.role(call.api, "writes-data")
+        role = _written_by(run, call.api)
         given = None
         if role is not None and isinstance(call.node, m.Call):
             # Without an argument it is the receiver that is written.
             given = argument_node(call.node, role.arg, role.pos) if role.arg else call.node.func
         if given is not None and run.frame.file.path in run.imported_files:
-            self._note_printed(call.node, tuple(sorted(elements(given, self._looks))))
+            names = tuple(sorted(elements(given, self._looks)))
+            self._note_printed(call.node, names, within=_calls_within([given]))
 
     def _note_printed(
-        self, node: Any, names: tuple[str, ...], shown: tuple[tuple[int, str, int], ...] = ()
+        self,
+        node: Any,
+        names: tuple[str, ...],
+        shown: tuple[tuple[int, str, int], ...] = (),
+        within: tuple[int, ...] = (),
     ) -> None:
         place = Where(self.run, node)
-        if (names or shown) and place.function is not None:
+        if (names or shown or within) and place.function is not None:
             called = tuple(self._called_there(place.function)) if names else ()
             calls = tuple((step.path, step.start) for step in place.flow)
-            self.printed.append(Printed(place.function, names, called, calls, shown))
+            self.printed.append(Printed(place.function, names, called, calls, shown, within))
 
     def _functions_shown(self, given: Sequence[Any]) -> Iterator[tuple[int, str, int]]:
         """Where functions of the project are called whose results are printed as they are, and which these are."""
@@ -460,8 +468,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         def starts(path: str) -> list[int]:
             return [site.start for several in sites for site in several if site.path == path]
 
-        for place, names, called, calls, shown in self.printed:
+        for place, names, called, calls, shown, within in self.printed:
             path, index = place
+            if not set(within).isdisjoint(starts(path)):
+                return True
             for start, file, at in shown:
                 body = self.run.whole(files[file]).functions[at].body
                 if start in starts(path) and any(_gives_drawn(one, starts(file)) for one in statements(body)):
@@ -1466,6 +1476,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if imported and not training and order is not None and not self._shows_draws():
             self.reporter.doubt(generator.rule, rng)
         found: First | None
+        demonstrated: First | None = None
         loading = ""
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
@@ -1480,6 +1491,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             found = found or (None if imported or loads else spare)
             if found is None and not training and not imported:
                 found, loading = self._loaded_if_given(rng)
+            if found is None and imported and not training and not loads and self._shows_draws():
+                found = demonstrated = weak
             if found is None and training:
                 # Nothing was drawn unseeded where the program trains by default: it may train behind the option.
                 times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
@@ -1529,11 +1542,13 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         confidence = None
         # The smoke test of a module that other files import: most show that it runs, and print shapes at most.
         if imported and not self.trains_on and (where(self.run, SAVES) is None or not training):
-            shows = self._shows_draws() or self._reports_rounds()
+            shows = found is demonstrated or self._shows_draws() or self._reports_rounds()
             confidence = Confidence.MEDIUM if shows else Confidence.LOW
         if confidence is None and not training and (self._stops_early() or self._asks_form_only(rng)):
             confidence = Confidence.LOW
         severity: Severity | None = None
+        if found is demonstrated:
+            severity = Severity.ADVICE if where(self.run, SAVES) is None else Severity.WARNING
         seed = generator.seed
         if rng == "tensorflow":
             seed = self._graph_seed("seed") or seed
@@ -1613,7 +1628,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 )
                 confidence = confidence or Confidence.MEDIUM
                 severity = Severity.WARNING
-            if not training and weak is not None and self._tries_a_model(rng):
+            if severity is None and not training and weak is not None and self._tries_a_model(rng):
                 severity = Severity.WARNING
             if generator.rule == LIBRARY_SEED:
                 message += ": seeds of other libraries do not reach it"
@@ -1678,6 +1693,17 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         for rng, place in self.unseeded.items():
             if place.site == site:
                 self.unseeded.pop(rng)
+
+
+def _written_by(run: RunView, api: str) -> RoleEntry | None:
+    """What a call writes into a file."""
+    return run.kb.role(api, "writes-data") or run.kb.role(api, "saves-checkpoint")
+
+
+def _calls_within(exprs: Sequence[m.Expr]) -> tuple[int, ...]:
+    """Where the calls start in expressions, but for those that ask something for its form."""
+    kept = [one for one in exprs if not only_form(one)]
+    return tuple(one.start for one in nodes(kept) if isinstance(one, m.Call))
 
 
 def _shown(run: RunView, expr: Any, value: v.Value, looks: Looks) -> Iterator[str]:
