@@ -780,6 +780,7 @@ _ROLES = {
     "types-columns": "gives a table, and names the types of its columns",
     "divides": "gives parts of its arguments, which are of the same classes",
     "rearranges": "gives elements of its arguments in another order, in an object of the same class",
+    "takes-item": "gives a function that takes what stands at a place, or under a key",
     "takes-items": "takes the items of a dataset, and nothing else of it",
     "takes-several": "gives the items of several datasets, which it is given in a list",
     "tells-form": "tells a number, a type or whether something holds, whatever the elements are",
