@@ -51,10 +51,6 @@ def rules(root: Path, text: str) -> Path:
             "transformers.models.xlm_roberta.XLMRobertaModel.from_pretrained",
             "transformers.XLMRobertaModel.from_pretrained",
         ),
-        (
-            "transformers.models.bert_generation.modeling_bert_generation",
-            "transformers.models.bert_generation.modeling_bert_generation",
-        ),
         ("numpy.random.mtrand.rand", "numpy.random.rand"),
         ("my.own.function", "my.own.function"),
     ],

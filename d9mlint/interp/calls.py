@@ -14,6 +14,7 @@ from d9mlint.interp import (
     given_instead,
     graph_devices,
     graphs,
+    idle,
     layer_modes,
     memo,
     parted,
@@ -40,6 +41,7 @@ from d9mlint.interp.context import (
     FROZEN,
     GRADIENT_MODES,
     HANDED,
+    NEVER_TAKEN,
     OTHER_DEVICE,
     PARSED,
     QUIET,
@@ -1300,10 +1302,15 @@ def callbacks(
         return None
     if interp.kb.role(api, "calls-at-use") is not None or interp.kb.role(api, estimators.ROLE) is not None:
         return None
-    pipeline = (
-        api.rpartition(".")[2] in _PIPELINE_STAGES and not processes.is_pool(owner)
-    ) or interp.kb.role(api, "applies-to-items") is not None
+    stage = api.rpartition(".")[2] in _PIPELINE_STAGES and not processes.is_pool(owner)
+    pipeline = stage or interp.kb.role(api, "applies-to-items") is not None
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
+    name = f"{owner.type}{api[1:]}" if isinstance(owner, v.Obj) and api.startswith("*.") else api
+    if stage and idle.is_dropped(interp, node, name):
+        if interp.kb.role(name, "reads-later") is not None:
+            # Python calls it for elements alone.
+            return None
+        contexts.append(NEVER_TAKEN)
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)

@@ -1,5 +1,5 @@
 """Loaders and datasets that nothing iterates: a loader of which the program reads the dataset only, a dataset from which
-nothing but further datasets are made, and one that nothing but such loaders are given."""
+nothing but further datasets are made, and one that nothing but such loaders are given; iterators that nothing reads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from d9mlint.interp.asked_items import changes_own_only
 from d9mlint.interp.context import RESULT, Question
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.methods import BINDING
-from d9mlint.interp.naming import called_in_library, is_private, needs_form_only, running
+from d9mlint.interp.naming import called_in_library, is_private, needs_form_only
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import rounds_ask_for_form
 from d9mlint.ir.kept import Kept, Path
-from d9mlint.ir.liveness import declares, may_be_shared
 from d9mlint.ir.traversal import called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import Site
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import OrderEntry
+    from d9mlint.knowledge.schema import OrderEntry, RoleEntry
 
 _DATASET = "dataset"
 _KEPT = frozenset({_DATASET, "batch_size", "num_workers", "drop_last"})
@@ -46,8 +45,8 @@ def is_idle(run: RunView, node: Any, asked: frozenset[str] = _KEPT) -> bool:
 
 def result_is_idle(run: RunView, func: v.Func, node: Any, question: Question) -> bool:
     """The answer for a call of a function to a question about what that returns, for the memo."""
-    _, _, (asked, path, for_form) = question
-    return _returns(run, node, func) and _stays_idle(run, run.frame, node, asked, path, for_form)
+    _, _, (asked, path, for_form, later) = question
+    return _returns(run, node, func) and _stays_idle(run, run.frame, node, asked, path, for_form, later)
 
 
 def is_idle_dataset(interp: Interp, dataset: v.Inst) -> bool:
@@ -70,18 +69,23 @@ def _stays_idle(
     asked: frozenset[str],
     path: Path = (),
     for_form: bool | None = None,
+    later: str = "",
 ) -> bool:
     """Whether what a call in a frame gives stays idle, or what that holds at a path; ``for_form`` says whether it is
-    nothing but that if elements are asked for their form."""
+    nothing but that if elements are asked for their form. ``later`` is its class, where that has methods that give what
+    takes elements of it later."""
+    goes_on = partial(_gives_later, run, later)
     at: Frame | None = frame
     while at is not None and not at.is_class:
         with run.in_frame(at):
             function = at.function
-            kept = Kept(function, partial(_asked_of_taker, run), _asked_for_form(run, function))
+            passed = set[int]() if later else _asked_for_form(run, function)
+            kept = Kept(function, partial(_asked_of_taker, run), passed, goes_on)
             if not kept.follow(node, asked, path):
                 return False
             # What a module keeps others may use.
-            if kept.places and not (_is_alone(run, at, node) and is_private(run, function, set(kept.places))):
+            alone = _is_alone(run, at, node) or (bool(later) and at.file.path not in run.imported_files)
+            if kept.places and not (alone and is_private(run, function, set(kept.places))):
                 return False
             if for_form is None and (kept.passed_over or kept.returned):
                 for_form = _makes_items_only(run, node)
@@ -94,7 +98,7 @@ def _stays_idle(
             return False
         ((path, asked),) = kept.returned
         # Another caller may do something else with what the function gives.
-        HEAP.act.circumstances.add((RESULT, "", (asked, path, for_form)))
+        HEAP.act.circumstances.add((RESULT, "", (asked, path, for_form, later)))
         call = _call_at(caller, site)
         with run.in_frame(caller):
             if call is None or not _returns(run, call, func):
@@ -143,12 +147,28 @@ def _returns(run: RunView, node: Any, func: v.Func) -> bool:
     return any(isinstance(one, v.Func) and one.fn is func.fn for one in v.alternatives(called))
 
 
-def _asked_of_taker(run: RunView, node: m.Call, argument: Any) -> frozenset[str] | None:
-    entry = run.kb.order(called_in_library(run, node), False)
-    if entry is None or not entry.lazy:
-        return None
-    # The dataset of a loader does not hold the loader's sampler.
-    return frozenset(entry.lazy) | (frozenset() if argument is _data(node) else {_DATASET})
+def _asked_of_taker(run: RunView, node: m.Call, argument: Any, path: Path) -> frozenset[str] | None:
+    name = called_in_library(run, node)
+    entry = run.kb.order(name, False)
+    if entry is not None and entry.lazy and not path:
+        # The dataset of a loader does not hold the loader's sampler.
+        return frozenset(entry.lazy) | (frozenset() if argument is _data(node) else {_DATASET})
+    method = run.value_of(node.func) if not name and isinstance(node.func, m.Name) else None
+    if isinstance(method, v.Member) and isinstance(method.owner, v.Obj):
+        name = f"{method.owner.type}.{method.name}"
+    role = reads_later(run, name)
+    return frozenset(role.more) if role is not None else None
+
+
+def reads_later(run: RunView, api: str) -> RoleEntry | None:
+    """What is known of a call that gives something that takes elements of what it is made from where elements of it are
+    taken."""
+    return run.kb.role(api, "reads-later") or run.kb.role(run.kb.result_type(api), "reads-later")
+
+
+def _gives_later(run: RunView, cls: str, method: str) -> bool:
+    """Whether a method of a class gives something that takes elements of the receiver later."""
+    return bool(cls) and "." not in method and reads_later(run, f"{cls}.{method}") is not None
 
 
 def takes_nothing(run: RunView, entry: OrderEntry, node: Any) -> bool:
@@ -214,72 +234,9 @@ def _goes_through(function: m.Function) -> bool:
 
 
 def is_dropped(run: RunView, node: Any, api: str) -> bool:
-    """Whether nothing ever takes an element of the dataset that a method of another one gives: it is dropped, or kept by
-    the running function for itself, and so is all that is made from it."""
-    function, file = running(run), run.frame.file
-    if function is None or not isinstance(node, m.Call):
+    """Whether nothing ever takes an element of what a call gives, which takes those of what it is made from no sooner."""
+    role = reads_later(run, api)
+    if role is None or not isinstance(node, m.Call):
         return False
-    if function.name == "<module>" and file.path in run.imported_files:
-        return False
-    names: set[str] = set()
-    dropped = _is_dropped(run, function, node, run.kb.result_type(api) or api, names)
-    if not dropped or not names:
-        return dropped
-    return not declares(function, names) and not may_be_shared(run.whole(file), function, names)
-
-
-def _is_dropped(run: RunView, function: m.Function, node: Any, cls: str, names: set[str]) -> bool:
-    above = parents(function)
-    parent = above.get(id(node))
-    if isinstance(parent, m.ExprStmt):
-        return True
-    if isinstance(parent, m.Assign):
-        target = parent.targets[0]
-        if parent.value is not node or len(parent.targets) != 1:
-            return False
-        if not isinstance(target, m.Name) or "." in target.id:
-            return False
-        if target.id in names:
-            return True
-        names.add(target.id)
-        return all(_use_is_dropped(run, function, one, target.id, cls, names) for one in nodes(function.body))
-    if isinstance(parent, m.Keyword):
-        parent = above.get(id(parent))
-    elif isinstance(parent, m.Attr):
-        # The next method in a chain.
-        call = above.get(id(parent))
-        if not isinstance(call, m.Call) or call.func is not parent or not _gives(run, cls, parent.name):
-            return False
-        return _is_dropped(run, function, call, cls, names)
-    if not isinstance(parent, m.Call) or parent.func is node or not isinstance(parent.func, m.Name):
-        return False
-    method = run.value_of(parent.func)
-    owner = method.owner if isinstance(method, v.Member) else None
-    if not isinstance(method, v.Member) or not isinstance(owner, v.Obj) or owner.type != cls:
-        return False
-    return _gives(run, cls, method.name) and _is_dropped(run, function, parent, cls, names)
-
-
-def _use_is_dropped(
-    run: RunView, function: m.Function, one: Any, name: str, cls: str, names: set[str]
-) -> bool:
-    """Whether a node does not take elements of the dataset in a variable."""
-    if isinstance(one, m.Walrus):
-        return one.target != name
-    if not isinstance(one, m.Name):
-        return True
-    first, _, method = one.id.partition(".")
-    if first != name:
-        return True
-    above = parents(function)
-    parent = above.get(id(one))
-    if not method:
-        stored = isinstance(parent, m.Assign) and any(target is one for target in parent.targets)
-        return stored or _is_dropped(run, function, one, cls, names)
-    called = isinstance(parent, m.Call) and parent.func is one and _gives(run, cls, method)
-    return called and _is_dropped(run, function, parent, cls, names)
-
-
-def _gives(run: RunView, cls: str, method: str) -> bool:
-    """Whether a method of a class gives another object of it."""
-    return "." not in method and run.kb.result_type(f"{cls}.{method}") == cls
+    cls = run.kb.result_type(api) or api
+    return _stays_idle(run, run.frame, node, frozenset(role.more), for_form=False, later=cls)

@@ -829,6 +829,7 @@ _ROLES = {
     "exports": "writes a model in another form",
     "trains-parameters": "makes an optimizer of the parameters that it is given",
     "iterates": "gives an iterator of a dataset",
+    "reads-later": "gives what takes elements of its data where elements of it are taken",
     "reorders": "shuffles a dataset in another order in each epoch",
     "own-estimators": "is a package whose estimators have no networks in them that they are not given",
     "own-gradients": "is a package whose tensors take gradients themselves",

@@ -16,17 +16,22 @@ from d9mlint.ir.traversal import parents, variables
 
 Path = tuple[int | str, ...]
 """Where something stands in containers: empty for the thing itself."""
-Taker = Callable[[m.Call, Any], frozenset[str] | None]
-"""What says which attributes of what a call gives may be asked without taking elements of one of its arguments; None where
-the call may take elements itself."""
+Taker = Callable[[m.Call, Any, Path], frozenset[str] | None]
+"""What says which attributes of what a call gives may be asked without taking elements of what one of its arguments holds
+at a path; None where the call may take elements itself."""
+Method = Callable[[str], bool]
+"""What says whether a method of the thing takes no elements of it, unless those of its result are taken."""
 
 
 class Kept:
     """What becomes of something in one function, or in the body of a module."""
 
-    def __init__(self, function: m.Function, takes: Taker, passed: Set[int]) -> None:
+    def __init__(
+        self, function: m.Function, takes: Taker, passed: Set[int], goes_on: Method = lambda name: False
+    ) -> None:
         self._function = function
         self._takes = takes
+        self._goes_on = goes_on
         self._passed = passed
         self._above = parents(function)
         self.places: dict[str, Path] = {}
@@ -53,7 +58,7 @@ class Kept:
         if isinstance(parent, m.Call):
             return parent.func is not node and self._given(parent, node, path)
         if isinstance(parent, m.Attr):
-            return not path and parent.name.partition(".")[0] in names
+            return not path and self._attribute(parent, parent.name, names)
         if isinstance(parent, m.Compare):
             return all(op in ("is", "is not") for op in parent.ops)
         if isinstance(parent, m.IfExp):
@@ -80,8 +85,14 @@ class Kept:
     def _given(self, call: m.Call, argument: Any, path: Path) -> bool:
         if _counts(call):
             return True
-        names = None if path else self._takes(call, argument)
+        names = self._takes(call, argument, path)
         return names is not None and self.follow(call, names)
+
+    def _attribute(self, node: m.Attr | m.Name, name: str, names: frozenset[str]) -> bool:
+        call = self._above.get(id(node))
+        if isinstance(call, m.Call) and call.func is node and self._goes_on(name):
+            return self.follow(call, names)
+        return name.partition(".")[0] in names
 
     def _element(self, part: m.Subscript, names: frozenset[str], path: Path) -> bool:
         key = part.index.value if isinstance(part.index, m.Const) else None
@@ -112,7 +123,7 @@ class Kept:
         if path:
             return False
         parent = self._above.get(id(use))
-        return _counts(parent) or asked.partition(".")[0] in names
+        return _counts(parent) or self._attribute(use, asked, names)
 
     def _is_target(self, use: m.Name) -> bool:
         """Whether an assignment stores something in a variable here."""

@@ -37,6 +37,8 @@ __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
 
 COLUMN = ".column[]"
+_MODULE = "(_*[a-z0-9][^.]*)"
+"""The name of a module, which no class has."""
 K = TypeVar("K")
 
 
@@ -68,10 +70,12 @@ class Knowledge:
         self._prefixes: dict[str, list[tuple[str, str]]] = {}
         for prefix, target in sorted(compiled.prefixes.items(), key=lambda item: -len(item[0])):
             self._prefixes.setdefault(prefix.partition(".")[0], []).append((prefix, target))
-        # Packages that give all classes of those below them, by the first parts of their names.
-        self._exporting: dict[str, list[tuple[str, str]]] = {}
-        for package, target in compiled.exporting.items():
-            self._exporting.setdefault(package.partition(".")[0], []).append((package, target))
+        # Packages that give what the modules below them define, by the first parts of their names.
+        self._exporting: dict[str, list[tuple[re.Pattern[str], list[str]]]] = {}
+        for package, target in sorted(compiled.exporting.items(), key=lambda item: -len(item[0])):
+            pattern = re.compile(re.escape(package).replace(r"\*", _MODULE))
+            given = self._exporting.setdefault(package.partition(".")[0], [])
+            given.append((pattern, target.split("*")))
         self._canonical: dict[str, str] = {}
         # What the interpreter has put together of methods, by the types of their receivers and their names.
         self.methods_known: dict[tuple[tuple[str, ...], str], Any] = {}
@@ -286,7 +290,7 @@ class Knowledge:
 
     def _canonicalise(self, dotted: str) -> str:
         name = dotted
-        for _ in range(4):
+        for _ in range(6):
             replaced = self._exact.get(name)
             if replaced is None:
                 for prefix, target in self._prefixes.get(name.partition(".")[0], ()):
@@ -298,18 +302,17 @@ class Knowledge:
             if replaced is None or replaced == name:
                 break
             name = replaced
-        if name.startswith("torch.nn.modules."):
-            # torch.nn.modules.conv.Conv2d is torch.nn.Conv2d.
-            name = "torch.nn." + name.rpartition(".")[2]
         return name
 
     def _exported(self, name: str) -> str | None:
-        """The name under which a package gives a class of a module below it, or what belongs to one."""
-        for package, target in self._exporting.get(name.partition(".")[0], ()):
-            if name.startswith(package):
-                parts = name[len(package) :].split(".")
-                at = next((at for at, part in enumerate(parts) if part[:1].isupper()), 0)
-                return target + ".".join(parts[at:]) if at else None
+        """The name under which a package gives a function or a class of a module below it, or what belongs to one. A module
+        that has such a name gets one that nothing is known of."""
+        for package, (first, *rest) in self._exporting.get(name.partition(".")[0], ()):
+            if found := package.match(name):
+                parts = name[found.end() :].split(".")
+                at = next((at for at, part in enumerate(parts) if part.lstrip("_")[:1].isupper()), -1)
+                between = (module + text for module, text in zip(found.groups(), rest, strict=False))
+                return "".join([first, *between, ".".join(parts[at:])])
         return None
 
     def gives(self, dotted: str) -> bool:

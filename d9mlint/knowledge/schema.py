@@ -197,6 +197,7 @@ Role = Literal[
     "reads-arrays",
     "reads-command-line",
     "reads-data",
+    "reads-later",
     "reads-text",
     "rearranges",
     "recomputes",

@@ -33,7 +33,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, trains, where
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
-from d9mlint.interp.context import NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
+from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
 from d9mlint.interp.data import DIFFERS_BY, Entropy, differing, is_entropy
 from d9mlint.interp.events import (
     AttributeEvent,
@@ -641,6 +641,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     def drawn(self, event: DrawEvent) -> None:
         """An unseeded RNG is drawn from."""
         rng, level, entry, node = event
+        if NEVER_TAKEN in self.run.contexts:
+            return
         if (
             entry.kind in _GIVING
             and not (entry.in_place or entry.trains)
