@@ -12,7 +12,7 @@ from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.interp import values as v
-from d9mlint.interp.library.own_paths import literal_path
+from d9mlint.interp.library.own_paths import end_of, literal_path
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -95,6 +95,37 @@ def files_below(interp: Interp, top: str, endings: tuple[str, ...]) -> Iterator[
                 yield os.path.join(directory, name)
 
 
+def found_by_end(interp: Interp, path: v.Value | None, name: str = "") -> str | None:
+    """The only file of the project that a path can be whose folders are known at the end and not at the beginning:
+    ``os.path.join(os.environ["ROOT"], "conf", "run.yaml")``; None where none or several end so."""
+    end = os.path.normpath(os.path.join(end_of(path), name)).rpartition(f"{os.pardir}/")[2]
+    if not end.endswith((*YAML, ".json", ".toml")):
+        return None
+    last = os.path.basename(end)
+    found = [
+        one
+        for one in files_below(interp, interp.modules.root, (last,))
+        if os.path.join("/", os.path.relpath(one, interp.modules.root)).endswith(f"/{end}")
+    ]
+    interp.config_files.update(found)
+    return found[0] if len(found) == 1 else None
+
+
+def folder_of(interp: Interp, path: v.Value | None, name: str, directory: str) -> str:
+    """The folder with the configurations of Hydra, which a path names relative to the calling file."""
+    known = literal_path(path)
+    if known is None and path is not None and not v.is_none(path):
+        full = found_by_end(interp, path, _with_ending(name))
+        if full is not None:
+            # The name of a configuration may have folders, too.
+            return os.path.normpath(os.path.join(os.path.dirname(full), *[os.pardir] * name.count("/")))
+    return os.path.normpath(os.path.join(directory, known or ""))
+
+
+def _with_ending(name: str) -> str:
+    return name if name.endswith(YAML) else f"{name}.yaml"
+
+
 def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
     """The configuration that ``@hydra.main(config_path=..., config_name=...)`` composes by default; before Hydra 1.1
     ``config_path`` may be the path of the file itself."""
@@ -106,7 +137,10 @@ def hydra_config(interp: Interp, func: v.Func, args: v.Args) -> v.Value:
         relative, leaf = os.path.split(relative)
     if not leaf:
         return v.Mapping({}, open=True, attributes=True)
-    base = os.path.normpath(os.path.join(func.file.directory, relative))
+    if early:
+        base = os.path.normpath(os.path.join(func.file.directory, relative))
+    else:
+        base = folder_of(interp, path, leaf, func.file.directory)
     return _composed(interp, base, leaf, {}, [], early)
 
 
@@ -243,8 +277,7 @@ class _Composition:
             self.complete = False
 
     def _read(self, group: str, name: str, depth: int) -> tuple[dict[str, Any] | None, str | None]:
-        full = os.path.normpath(os.path.join(self.base, group, name))
-        full = full if full.endswith(YAML) else full + ".yaml"
+        full = os.path.normpath(os.path.join(self.base, group, _with_ending(name)))
         root = self.interp.modules.root
         if depth > _DEEPEST or not os.path.isfile(full) or not is_inside(full, boundary(root)):
             return None, None
