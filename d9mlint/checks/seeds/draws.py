@@ -616,8 +616,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             self.unused_in[site] = parts
 
     def _does_more(self) -> bool:
-        """Whether the running code of a module calls something for what that does. A program that only keeps what it draws is
-        an example of how to draw."""
+        """Whether the running code of a module calls something for what that does. A program that only keeps what it draws
+        is an example of how to draw."""
         return any(
             isinstance(one, m.ExprStmt) and isinstance(one.value, m.Call)
             for one in nodes(self.run.frame.function.body)
