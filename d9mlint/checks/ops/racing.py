@@ -1356,7 +1356,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         return
     elif entry.default_mode == "deterministic" or found.unread:
         # What it does under the mode alone counts: without it there is nothing to say.
-        if raises and entry.library not in TF_LIBRARIES and found.sure is not Confidence.LOW:
+        kept = entry.library in TF_LIBRARIES or found.sure is Confidence.LOW
+        if not kept and _raises_in_mode(rule.run, entry, strict):
             options = tuple(f"`{one}`" for one in found.place.given)
             rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on), options)
         reason = (
