@@ -410,7 +410,9 @@ def test_the_variable_and_an_import_of_torch_are_written_at_one_place(project: P
     assert got.startswith(head) and "torch.use_deterministic_algorithms(True)\n" in got
     own = "import train_net\n\nif __name__ == '__main__':\n    train_net.main()\n"
     body = "    nn.Linear(2, 2).cuda()(load('x.pt').cuda()).sum().backward()\n"
-    root = project({"main.py": own, "train_net.py": f"from torch import load, nn\n\n\ndef main(_where=None):\n{body}"})
+    root = project(
+        {"main.py": own, "train_net.py": f"from torch import load, nn\n\n\ndef main(_where=None):\n{body}"}
+    )
     changed = _fixed(root, {"select": ["DET302"], "torch-version": "2.4"}).changes
     (text,) = (data.decode() for path, data in changed.items() if path.endswith("main.py"))
     assert text.startswith(f"{head}import torch\n"), text

@@ -1543,3 +1543,32 @@ def test_an_op_whose_result_nothing_reads_is_named_where_the_mode_is_the_remedy(
     assert "(in deterministic mode `loss_of` raises RuntimeError without it)" in found.help
     assert "warn_only=True" in found.help
     assert len(findings(tmp_path, f"{text}    print(loss)\n", "DET401")) == 1
+
+
+def test_the_mode_of_a_later_torch_only_warns_of_what_raises_there(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.conv = nn.Conv2d(3, 4, 3, padding=1)\n"
+        "        self.pool = nn.MaxPool2d(2, return_indices=True)\n        self.unpool = nn.MaxUnpool2d(2)\n\n"
+        "    def forward(self, x):\n        y, i = self.pool(self.conv(x))\n        return self.unpool(y, i)\n\n\n"
+        "torch.manual_seed(0)\nnet = Net().cuda()\nnet(torch.ones(2, 3, 8, 8).cuda()).sum().backward()\n"
+        "torch.save(net.state_dict(), 'net.pt')\n"
+    )
+    (tmp_path / "requirements.txt").write_text("torch==1.4.0\n", encoding="utf-8")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "with torch 1.11 or later" in found.help
+    assert "`torch.use_deterministic_algorithms(True, warn_only=True)`" in found.help
+    # A release with the mode in which the op does not raise.
+    (tmp_path / "requirements.txt").write_text("torch==1.10.0\n", encoding="utf-8")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert "warn_only" not in found.help
+
+
+def test_a_seed_goes_in_front_of_the_handlers_of_a_server(tmp_path: Path) -> None:
+    text = (
+        "import torch\nfrom fastapi import FastAPI\n\napp = FastAPI()\n\n\n@app.get('/noise')\ndef noise():\n"
+        "    return torch.randn(3).tolist()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET101")
+    assert found.fix is not None
+    assert all(edit.start < text.index("app = FastAPI()") for edit in found.fix.edits)

@@ -233,7 +233,7 @@ def _warning(help: str) -> str:
     written so."""
     for strict, lenient in _LENIENT:
         if strict in help:
-            return help.replace(strict, lenient)
+            return help.replace(strict, lenient).replace(*_SINCE)
     return ""
 
 
@@ -247,3 +247,5 @@ _LENIENT = (
     ("`deterministic=True`", '`deterministic="warn"`'),
 )
 """How deterministic mode is switched on, and how so that it only warns."""
+_SINCE = ("with torch 1.8 or later", "with torch 1.11 or later")
+"""Since when it can be switched on, and since when so that it only warns."""

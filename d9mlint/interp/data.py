@@ -238,6 +238,11 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if op == "%":
             text.attrs[v.TEMPLATE] = left
         return text
+    if op == "+" and path_of(left) is not None and isinstance(right, v.Lit):
+        # `os.path.dirname(__file__) + "/conf"`
+        text = v.text(left, right)
+        text.attrs[v.PARTS] = v.Items("t", [left, right])
+        return text
     if op == "+" and isinstance(left, v.Obj) and left.api == v.TEXT and left.owner is None:
         # `str(x)` begins with the text of x, whatever that is.
         return v.text(left.args.get("", 0) or v.UNKNOWN, right)

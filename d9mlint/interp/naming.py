@@ -34,6 +34,22 @@ def names_only(run: RunView, node: Any) -> bool:
     return function is not None and _Uses(run).all_name(function, node, 0)
 
 
+def is_left_in_program(run: RunView, node: Any) -> bool:
+    """Whether a program that no other file imports keeps what an expression gives in a variable of its module that it does
+    not read."""
+    stmt, frame = run.statement, run.frame
+    if frame.func is not None or frame.is_class or run.entry is not frame.file:
+        return False
+    if not isinstance(stmt, m.Assign) or not liveness.gives(stmt.value, node):
+        return False
+    # Code of a notebook that does not parse may read any variable.
+    if frame.file.path in run.imported_files or frame.file.facts.unread:
+        return False
+    if not liveness.is_dead_besides(frame.function, stmt, frozenset(), kept=False):
+        return False
+    return not liveness.may_be_shared(run.whole(frame.file), frame.function, liveness.stored_names(stmt))
+
+
 def module_variable(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
     """The variable of a module in which the running statement keeps what an expression gives, and nowhere else."""
     stmt, frame = run.statement, run.frame

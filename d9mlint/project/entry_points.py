@@ -19,7 +19,21 @@ from d9mlint.project.modules import Found, ModuleFile, Modules
 NOT_ENTRIES = frozenset(
     {"setup.py", "conftest.py", "noxfile.py", "versioneer.py", "__init__.py", "fabfile.py"}
 )
-TEST_LIBRARIES = frozenset({"pytest", "unittest", "absl.testing", "nose", "hypothesis"})
+TEST_LIBRARIES = frozenset(
+    {
+        "pytest",
+        "unittest",
+        "absl.testing",
+        "nose",
+        "hypothesis",
+        "fastapi.testclient",
+        "starlette.testclient",
+        "flask.testing",
+        "flask_testing",
+        "django.test",
+        "aiohttp.test_utils",
+    }
+)
 
 
 class Entry(NamedTuple):
@@ -122,13 +136,49 @@ def is_main_test(test: m.Expr) -> bool:
     return "__name__" in names and any(isinstance(s, m.Const) and s.value == "__main__" for s in sides)
 
 
+def serves(file: ModuleFile) -> bool:
+    """Whether a module makes something and registers its functions with it: ``@app.get("/")``."""
+    functions = file.facts.functions
+    made = {
+        target.id
+        for stmt in functions[0].body
+        if isinstance(stmt, m.Assign) and isinstance(stmt.value, m.Call)
+        for target in stmt.targets
+        if isinstance(target, m.Name)
+    }
+    return bool(made) and any(
+        isinstance(one, m.Call) and _root_name(one.func) in made
+        for stmt in functions[0].body
+        if isinstance(stmt, m.FunctionDef)
+        for one in functions[stmt.function].decorators
+    )
+
+
 def _is_test(file: ModuleFile) -> bool:
     """Test modules are run by a test runner; a library's own tests are no training programs."""
     for stmt in _imports(file.facts.functions[0].body):
         names = [a.name for a in stmt.names] if isinstance(stmt, m.Import) else [stmt.module]
         if any(name in TEST_LIBRARIES for name in names):
             return True
-    return False
+    return _is_collected(file)
+
+
+_COLLECTED = re.compile(r"test_.*\.py|.*_test\.py")
+"""The names of files in which pytest looks for tests."""
+
+
+def _is_collected(file: ModuleFile) -> bool:
+    """Whether a file has tests that pytest finds by their names and that nothing in the file calls."""
+    if not _COLLECTED.fullmatch(os.path.basename(file.path)) or has_main_guard(file):
+        return False
+    functions = file.facts.functions
+    tests = {fn.name for fn in functions if fn.parent <= 0 and fn.cls < 0 and fn.name.startswith("test_")}
+    called = {
+        one.func.id
+        for one in nodes(functions[0].body)
+        if isinstance(one, m.Call) and isinstance(one.func, m.Name)
+    }
+    return bool(tests) and tests.isdisjoint(called)
 
 
 def _imports(body: list[m.Stmt]) -> Iterator[m.Import | m.ImportFrom]:
@@ -151,7 +201,13 @@ def imported_files(modules: Modules) -> frozenset[str]:
     In a package, such a cycle is how its modules belong together.
     """
     imports = {file.path: imports_of(modules, file) for file in passing(modules.files)}
-    found = frozenset(path for targets in imports.values() for path in targets)
+    # What a test has of a server is started without it.
+    found = frozenset(
+        path
+        for importer, targets in imports.items()
+        for path in targets
+        if not (_is_test(modules.by_path[importer]) and serves(modules.by_path[path]))
+    )
     for cycle in components(imports):
         if len(cycle) == 1:
             continue

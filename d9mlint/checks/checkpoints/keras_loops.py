@@ -147,8 +147,8 @@ class KerasLoops(Rule):
                     self.report(
                         "DET603",
                         saved.place,
-                        f"`{one.file.begins}`, which is loaded, is saved at the end of epoch {number}, and the loop begins "
-                        "with it: that epoch is repeated",
+                        f"`{one.file.constant}`, which is loaded, is saved at the end of epoch {number}, and the loop "
+                        "begins with it: that epoch is repeated",
                         f"begin with epoch {number + 1}",
                         subject=saved.place.subject,
                     )

@@ -51,7 +51,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
     SeedEvent,
 )
-from d9mlint.interp.file_names import parts_of
+from d9mlint.interp.file_names import Field, template_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
@@ -372,8 +372,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
     """The loops that go on from a number that was loaded."""
     in_names = remembered_table(Site, frozenset[str])
     """Where files are saved whose names hold the number of a loop's round, and the loops."""
-    in_files = remembered_table(Site, tuple[str, str | None])
-    """How the names of these files begin and end."""
+    in_files = remembered_table(Site, tuple[str | Field, ...])
+    """The parts of the names of these files."""
     hidden = remembered(set[str])
     """The keys under which something is saved of which it is not known what it is; empty for no key."""
 
@@ -734,7 +734,7 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         ]
         if numbered:
             self.in_names[place.site] = frozenset(one.key for one in numbered)
-            self.in_files[place.site] = parts_of(self.run, call.args.get("f", 1))
+            self.in_files[place.site] = template_of(self.run, call.args.get("f", 1))
         if self.run.loops:
             self.innermost[place.site] = self.run.loops[-1].key
         if "optimizer" not in found and not any(_kind(self.run, one) == "model" for one in _states_in(made)):
@@ -1210,7 +1210,7 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         saved, loaded = self.in_files.get(place.site), map(self.files.get, self.files.known())
         # A loop that goes on from a number in a file has that, wherever it is saved.
         return any(one not in self.resumed for one in loops) and any(
-            one is not None and one.ends and (one.begins, one.ends) == saved for one in loaded
+            one is not None and len(one.template) > 1 and one.template == saved for one in loaded
         )
 
     def _idle_epochs(self) -> list[tuple[str, bool]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,14 +14,14 @@ from d9mlint.checks.checkpoints.path_names import path_name, path_written
 from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import has_model
-from d9mlint.interp.file_names import ends_of, parts_of
+from d9mlint.interp.file_names import Field, Template, ends_of, template_of, template_written
 from d9mlint.interp.named_sizes import assignments as given_values
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import LOADED_FROM, LOADING, loaded_as
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import assignments
+from d9mlint.ir.scopes import assignments, bound_by
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
@@ -29,36 +30,63 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 4
 _DEEPEST = 6
+_DIGIT = re.compile("[0-9]")
 WHOLE = ""
 """The key of a state that is saved, or loaded, by itself."""
 
 
 class File(NamedTuple):
-    """How a program names a file: what it is called, the loops that give it another name in each round, and how its own
-    name begins and ends, where a part between them varies: None for what is known of a constant name."""
+    """How a program names a file: what it is called, the loops that give it another name in each round, those that put in it
+    what they compute, and the parts of its own name, as far as they are known."""
 
     name: str
     numbered_by: frozenset[str]
-    begins: str
-    ends: str | None
+    measured_by: frozenset[str]
+    template: Template
+
+    @property
+    def constant(self) -> str | None:
+        """The own name of a file that has always the same."""
+        only = self.template[0] if len(self.template) == 1 else None
+        return only if isinstance(only, str) else None
 
     def is_round_of(self, other: File, loop: str) -> bool:
-        """Whether another name gives this file the number of a loop's round: it is a constant name, or one with some number
-        in the same place, which is not that of the present round."""
-        if other.ends is None or loop not in other.numbered_by or loop in self.numbered_by:
+        """Whether another name gives this file the number of a loop's round, or a number that the loop computes: it is a
+        constant name, or one with some number in the same place, which is not that of the present round."""
+        if loop in other.measured_by and self.constant is not None:
+            parts = other._parts_in(self.constant) if other._begins() else []
+            return bool(parts) and all(isinstance(one, str) or _DIGIT.search(text) for one, text in parts)
+        if not other.template or loop not in other.numbered_by or loop in self.numbered_by:
             return False
-        if self.ends is not None:
-            return bool(self.begins) and (self.begins, self.ends) == (other.begins, other.ends)
+        if self.constant is None:
+            return bool(self._texts()) and self._texts() == other._texts() and self._begins()
         return self.number_in(other) is not None
 
     def number_in(self, other: File) -> int | None:
         """The number that this constant name has where another name has that of a round; None where it has none."""
-        if self.ends is not None or other.ends is None:
+        if self.constant is None or other.constant is not None:
             return None
-        if not self.begins.startswith(other.begins) or not self.begins.endswith(other.ends):
-            return None
-        number = self.begins[len(other.begins) : len(self.begins) - len(other.ends)]
-        return int(number) if number.isdecimal() else None
+        found = other._parts_in(self.constant)
+        numbers = [text for part, text in found if isinstance(part, Field) and part.counted]
+        return int(numbers[0]) if numbers else None
+
+    def _parts_in(self, name: str) -> list[tuple[str | Field, str]]:
+        """The parts of this name with what stands for them in a constant one; nothing where that is another name."""
+        found = re.fullmatch("".join(f"({_pattern(one)})" for one in self.template), name)
+        return list(zip(self.template, found.groups(), strict=True)) if found is not None else []
+
+    def _begins(self) -> bool:
+        return bool(self.template) and isinstance(self.template[0], str)
+
+    def _texts(self) -> list[str | None]:
+        return [one if isinstance(one, str) else None for one in self.template]
+
+
+def _pattern(part: str | Field) -> str:
+    """What a part of a name stands for in the names of files."""
+    if isinstance(part, str):
+        return re.escape(part)
+    return "[0-9]+" if part.counted else "[^/]+"
 
 
 class Loaded(NamedTuple):
@@ -179,7 +207,27 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
                 name = (*here, _words(node))
             else:
                 name = (*here, spelled.key()) if spelled.local else spelled.key()
-    return File(repr(name), numbered, *parts_of(run, value)) if name is not None else None
+    if name is None:
+        return None
+    counters = {x for loop in run.loops if isinstance(loop.stmt, m.For) for x in _names(loop.stmt.target)}
+    written = _expression(run, node)
+    measured = frozenset(
+        loop.key
+        for loop in run.loops
+        if loop.key not in numbered
+        and loop.frame.env is run.frame.env
+        and _stored(loop.stmt) & _names(written)
+    )
+    template = template_written(run, written, counters) if numbered or measured else ()
+    return File(repr(name), numbered, measured, template or template_of(run, value))
+
+
+def _stored(loop: Any) -> set[str]:
+    """The names that a loop assigns in its rounds."""
+    found: set[str] = set()
+    for one in nodes(loop.body) if isinstance(loop, m.For | m.While) else ():
+        bound_by(one, found)
+    return found
 
 
 def is_numbered_by(run: RunView, node: Any, path: v.Value | None, loop: Loop) -> bool:

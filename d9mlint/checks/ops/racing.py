@@ -62,7 +62,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library import gradients, index_updates
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
-from d9mlint.interp.naming import kept_layer, module_variable, needs_form_only
+from d9mlint.interp.naming import is_left_in_program, kept_layer, module_variable, needs_form_only
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.shapes import form, is_dtype
 from d9mlint.interp.state import Site
@@ -811,19 +811,7 @@ def _is_unread(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
         return True
     if not isinstance(stmt, m.Assign) or not _only_computes(run, stmt.value, call.node):
         return False
-    return run.unread(call.node) or _is_left_in_script(run, stmt, call.node)
-
-
-def _is_left_in_script(run: RunView, stmt: m.Assign, node: Any) -> bool:
-    """Whether a script that no other file imports keeps what an expression gives in a variable that it does not read."""
-    frame = run.frame
-    if frame.func is not None or frame.is_class or frame.file.notebook or run.entry is not frame.file:
-        return False
-    if frame.file.path in run.imported_files or not liveness.gives(stmt.value, node):
-        return False
-    if not liveness.is_dead_besides(frame.function, stmt, frozenset(), kept=False):
-        return False
-    return not liveness.may_be_shared(run.whole(frame.file), frame.function, liveness.stored_names(stmt))
+    return run.unread(call.node) or (not run.frame.file.notebook and is_left_in_program(run, call.node))
 
 
 def _only_computes(run: RunView, value: m.Expr, node: Any) -> bool:
@@ -1392,7 +1380,8 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
         return
     elif entry.default_mode == "deterministic" or found.unread:
         # What it does under the mode alone counts: without it there is nothing to say.
-        if raises and entry.library not in TF_LIBRARIES and found.sure is not Confidence.LOW:
+        kept = entry.library in TF_LIBRARIES or found.sure is Confidence.LOW
+        if not kept and _raises_in_mode(rule.run, entry, strict):
             options = tuple(f"`{one}`" for one in found.place.given)
             rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on), options)
         reason = (

@@ -64,7 +64,7 @@ from d9mlint.interp.memory import (
     remembered_once,
     remembered_table,
 )
-from d9mlint.interp.naming import names_only, needs_form_only, traced_only
+from d9mlint.interp.naming import is_left_in_program, names_only, needs_form_only, traced_only
 from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.permuted import is_counted
 from d9mlint.interp.places import Moment, Where, scope
@@ -625,6 +625,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if self.unused_in.get(site) != ():
             self.unused_in[site] = parts
 
+    def _does_more(self) -> bool:
+        """Whether the running code of a module calls something for what that does. A program that only keeps what it draws
+        is an example of how to draw."""
+        return any(
+            isinstance(one, m.ExprStmt) and isinstance(one.value, m.Call)
+            for one in nodes(self.run.frame.function.body)
+        )
+
     def _is_dropped(self, node: Any) -> bool:
         """Whether what a call in a function gives is dropped, where the function goes on with what the call was given: its
         author may have thought that this is changed."""
@@ -648,6 +656,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             and not (entry.in_place or entry.trains)
             and (
                 self.run.unread(node)
+                or (is_left_in_program(self.run, node) and self._does_more())
                 or names_only(self.run, node)
                 or traced_only(self.run, node)
                 or colors_only(self.run, node)

@@ -217,6 +217,8 @@ class DeterministicMode(Rule):
             message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}{when}"
         # Options whose content is unknown may hold the switch of a trainer; by default it is off.
         unless = "" if setting.option or process else self.run.switches.torch_unless
+        # Before there is a mode, the help is about a later release.
+        warns = self.run.kb_matches("torch", ">=1.11") or self.run.kb_matches("torch", "<1.7")
         help = (
             _with_variable(self.run, f"pass `{setting.option}`", place.aside)
             if setting.option
@@ -235,7 +237,7 @@ class DeterministicMode(Rule):
             alone="no op that the program runs is known to vary without the mode",
             remedy=(
                 RAISING,
-                *((WARNS,) if not setting.option and self.run.kb_matches("torch", ">=1.11") else ()),
+                *((WARNS,) if not setting.option and warns else ()),
                 *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
                 *(("process",) if process else ()),
                 *((VARIABLE,) if help.startswith(CUBLAS_HELP) else ()),

@@ -226,7 +226,37 @@ class Context:
         return self._entries.get(finding.entry_point or "", "")
 
     def entry_offset(self, finding: Finding) -> int | None:
-        """Where the entry point's own file leads to what a finding is about."""
+        """Where the entry point's own file leads to what a finding is about: in front of a function that a server calls
+        again and again, where its program starts to serve."""
+        offset = self._leads_at(finding)
+        code = self.code(self.entry(finding))
+        index = code.top_at(offset) if code is not None and offset is not None else None
+        if code is None or index is None:
+            return offset
+        stmt = code.tree.body[index]
+        return code.start(stmt) if self._is_handler(code, stmt) else offset
+
+    def _is_handler(self, code: Code, stmt: ast.stmt) -> bool:
+        """Whether a statement defines a function and registers it with a server: ``@app.get("/")``."""
+        if not isinstance(stmt, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        made = {
+            target.id: one.value.func
+            for one in code.tree.body
+            if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)
+            for target in one.targets
+            if isinstance(target, ast.Name)
+        }
+        for decorator in stmt.decorator_list:
+            func = decorator.func if isinstance(decorator, ast.Call) else decorator
+            name = code.qualified(func)
+            if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in made:
+                name = f"{code.qualified(made[func.value.id])}.{func.attr}"
+            if name and self.known.role(self.known.canonical(name), "registers") is not None:
+                return True
+        return False
+
+    def _leads_at(self, finding: Finding) -> int | None:
         entry = self.entry(finding)
         own, code = self.own(finding), self.code(entry)
         if own is not None and own.runs_at_import(finding.start, finding.end):

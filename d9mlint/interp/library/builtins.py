@@ -38,7 +38,7 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
 from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
-from d9mlint.interp.library import records, reflection
+from d9mlint.interp.library import own_paths, records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.config_files import STORED
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
@@ -596,7 +596,10 @@ def _getenv(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
         return v.Lit(setting.value, setting.option) if setting.value is not None else v.UNKNOWN
     if isinstance(default, v.Lit):
         return v.Lit(default.value, f"${name.value}")
-    return v.Lit(None, f"${name.value}") if default is None else v.UNKNOWN
+    if default is not None:
+        # A folder of the project is where its files are unless somebody says otherwise.
+        return default if own_paths.path_of(default) is not None else v.UNKNOWN
+    return v.Lit(None, f"${name.value}")
 
 
 def _setenv(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

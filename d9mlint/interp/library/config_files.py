@@ -12,7 +12,7 @@ from d9mlint.base.paths import boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.interp import values as v
-from d9mlint.interp.library.own_paths import literal_path
+from d9mlint.interp.library.own_paths import end_of, literal_path
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -106,6 +106,37 @@ class Composed(NamedTuple):
     chosen: tuple[str, ...] = ()
 
 
+def found_by_end(interp: Interp, path: v.Value | None, name: str = "") -> str | None:
+    """The only file of the project that a path can be whose folders are known at the end and not at the beginning:
+    ``os.path.join(os.environ["ROOT"], "conf", "run.yaml")``; None where none or several end so."""
+    end = os.path.normpath(os.path.join(end_of(path), name)).rpartition(f"{os.pardir}/")[2]
+    if not end.endswith((*YAML, ".json", ".toml")):
+        return None
+    last = os.path.basename(end)
+    found = [
+        one
+        for one in files_below(interp, interp.modules.root, (last,))
+        if os.path.join("/", os.path.relpath(one, interp.modules.root)).endswith(f"/{end}")
+    ]
+    interp.config_files.update(found)
+    return found[0] if len(found) == 1 else None
+
+
+def folder_of(interp: Interp, path: v.Value | None, name: str, directory: str) -> str:
+    """The folder with the configurations of Hydra, which a path names relative to the calling file."""
+    known = literal_path(path)
+    if known is None and path is not None and not v.is_none(path):
+        full = found_by_end(interp, path, _with_ending(name))
+        if full is not None:
+            # The name of a configuration may have folders, too.
+            return os.path.normpath(os.path.join(os.path.dirname(full), *[os.pardir] * name.count("/")))
+    return os.path.normpath(os.path.join(directory, known or ""))
+
+
+def _with_ending(name: str) -> str:
+    return name if name.endswith(YAML) else f"{name}.yaml"
+
+
 def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
     """The configuration that ``@hydra.main(config_path=..., config_name=...)`` composes by default; before Hydra 1.1
     ``config_path`` may be the path of the file itself. Where the lists leave the choice of a group to the command line, or
@@ -118,7 +149,10 @@ def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
         relative, leaf = os.path.split(relative)
     if not leaf:
         return [Composed(v.Mapping({}, open=True, attributes=True))]
-    base = os.path.normpath(os.path.join(func.file.directory, relative))
+    if early:
+        base = os.path.normpath(os.path.join(func.file.directory, relative))
+    else:
+        base = folder_of(interp, path, leaf, func.file.directory)
     asked = _asked_for(interp, func)
     found, groups = _composed(interp, base, leaf, {}, [], early, asked)
     first = {group.path: group.names[0] for group in groups}
@@ -340,8 +374,7 @@ class _Composition:
         return found
 
     def _path(self, group: str, name: str) -> str:
-        full = os.path.normpath(os.path.join(self.base, group, name))
-        return full if full.endswith(YAML) else full + ".yaml"
+        return os.path.normpath(os.path.join(self.base, group, _with_ending(name)))
 
     def _include(
         self,

@@ -15,11 +15,14 @@ from d9mlint.interp.library.config_files import (
     Composed,
     composed,
     config_value,
+    folder_of,
+    found_by_end,
     hydra_configs,
     load_literal,
+    parse_file,
 )
 from d9mlint.interp.library.given_files import in_any, is_path
-from d9mlint.interp.library.own_paths import literal_path
+from d9mlint.interp.library.own_paths import end_of, literal_path
 from d9mlint.interp.methods import named_from
 from d9mlint.ir import nodes as m
 
@@ -520,6 +523,10 @@ def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
         path = literal_path(opened)
     data = load_literal(interp, path) if path is not None else None
     value = config_value(data, path or "") if data is not None else in_any(interp, api, opened)
+    if value is None and path is None and "/" in end_of(opened):
+        path = found_by_end(interp, opened)
+        data = parse_file(path) if path is not None else None
+        value = config_value(data, path or "") if data is not None else None
     if value is None:
         return None
     if isinstance(value, v.Mapping) and api.startswith("omegaconf"):
@@ -534,9 +541,10 @@ HYDRA_PATH = "hydra.initialize.config_path"
 def hydra_initialize(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``hydra.initialize(config_path="conf")``: relative to the calling file."""
     given = args.get("config_dir" if api.endswith("_dir") else "config_path", 0)
-    if isinstance(given, v.Lit) and isinstance(given.value, str):
-        base = os.path.normpath(os.path.join(interp.frame.file.directory, given.value))
-        interp.set_library_attribute(HYDRA_PATH, v.Lit(base))
+    path = literal_path(given)
+    if path is not None:
+        given = v.Lit(os.path.normpath(os.path.join(interp.frame.file.directory, path)))
+    interp.set_library_attribute(HYDRA_PATH, given or v.UNKNOWN)
     return None
 
 
@@ -544,11 +552,12 @@ def hydra_compose(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value 
     """``hydra.compose(config_name="config", overrides=["seed=1"])``."""
     base, name = interp.library_attribute(HYDRA_PATH), args.get("config_name", 0)
     overrides = args.get("overrides", 1)
-    if not isinstance(base, v.Lit) or not isinstance(name, v.Lit) or not isinstance(name.value, str):
+    if base is None or not isinstance(name, v.Lit) or not isinstance(name.value, str):
         return None
+    folder = folder_of(interp, base, name.value, interp.frame.file.directory)
     elts = overrides.elts if isinstance(overrides, v.Items) else []
     texts = [one.value for one in elts if isinstance(one, v.Lit) and isinstance(one.value, str)]
-    config = composed(interp, base.value, name.value, texts)
+    config = composed(interp, folder, name.value, texts)
     if isinstance(config, v.Mapping) and (len(texts) < len(elts) or (overrides is not None and not elts)):
         config.open = True
     return config

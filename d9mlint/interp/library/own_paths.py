@@ -13,17 +13,20 @@ SAME_PATH = frozenset(
         "os.path.abspath",
         "os.path.realpath",
         "os.path.normpath",
+        "os.path.expanduser",
         "os.fspath",
         "builtins.str",
         "pathlib.Path.resolve",
         "pathlib.Path.absolute",
         "pathlib.Path.as_posix",
+        "pathlib.Path.expanduser",
     }
 )
 """What gives the path that it is given, perhaps in other words."""
 JOINED = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath", "pathlib.Path.joinpath"})
 """What joins the parts of a path."""
 _FOLDER = "os.path.dirname"
+_BESIDE = "pathlib.Path.with_name"
 _DEEPEST = 12
 ABOVE = v.Lit(os.pardir)
 
@@ -32,7 +35,10 @@ def path_of(value: v.Value | None, depth: int = 0) -> str | None:
     """The path that a value is, as far as it is made of the place of a file of the project and of constants."""
     if not isinstance(value, v.Obj) or value.args.star or depth > _DEEPEST:
         return None
-    if value.api in SAME_PATH or value.api in JOINED or value.api == _FOLDER:
+    put_together = value.attrs.get(v.PARTS) if value.api == v.TEXT else None
+    if isinstance(put_together, v.Items):
+        return _of_text(put_together.elts, depth)
+    if value.api in SAME_PATH or value.api in JOINED or value.api in (_FOLDER, _BESIDE):
         first = value.owner if value.owner is not None else value.args.get("", 0)
         if first is v.UNKNOWN:
             path = value.file.path if value.file is not None and _is_own(value.node) else None
@@ -42,13 +48,47 @@ def path_of(value: v.Value | None, depth: int = 0) -> str | None:
             return None
         if value.api == _FOLDER:
             return os.path.dirname(path)
-        parts = [path]
-        for one in value.args.pos[value.owner is None :] if value.api in JOINED else ():
+        parts = [path if value.api != _BESIDE else os.path.dirname(path)]
+        for one in value.args.pos[value.owner is None :] if value.api not in SAME_PATH else ():
             if not isinstance(one, v.Lit) or not isinstance(one.value, str):
                 return None
             parts.append(one.value)
         return os.path.normpath(os.path.join(*parts))
     return None
+
+
+def _of_text(parts: list[v.Value], depth: int) -> str | None:
+    """A path that is made of the place of a file and of texts after it."""
+    path = path_of(parts[0], depth + 1)
+    rest = [one.value if isinstance(one, v.Lit) else None for one in parts[1:]]
+    known = [one for one in rest if isinstance(one, str)]
+    return os.path.normpath(path + "".join(known)) if path is not None and len(known) == len(rest) else None
+
+
+def end_of(value: v.Value | None, depth: int = 0) -> str:
+    """The last folders and the name of a path whose beginning is not known, as far as these are constants."""
+    if isinstance(value, v.AnyOf) and depth <= _DEEPEST:
+        ends = {end_of(one, depth + 1) for one in value.values}
+        return ends.pop() if len(ends) == 1 else ""
+    if not isinstance(value, v.Obj) or value.args.star or depth > _DEEPEST:
+        return ""
+    given = [value.owner, *value.args.pos] if value.owner is not None else value.args.pos
+    last = value.args.kw.get("end") if value.api == v.TEXT else None
+    if last is not None:
+        text = last.value if isinstance(last, v.Lit) and not last.option else ""
+        # What stands before the first slash may be the end of a name.
+        return str(text).partition("/")[2]
+    if value.api in SAME_PATH and len(given) == 1:
+        return end_of(given[0], depth + 1)
+    if value.api not in JOINED:
+        return ""
+    end = ""
+    for one in reversed(given):
+        known = _written(one, depth + 1) if not isinstance(one, v.Lit) or not one.option else None
+        if known is None:
+            return os.path.join(end_of(one, depth + 1), end)
+        end = os.path.join(known, end)
+    return end
 
 
 def literal_path(value: v.Value | None) -> str | None:

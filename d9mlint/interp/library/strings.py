@@ -131,7 +131,8 @@ def _join(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
     return v.Lit(owner.value.join(texts), _option(owner, *given.elts))
 
 
-_CONVERSION = re.compile(r"%(?:\(\w*\))?[-+ #0-9.*]*[a-zA-Z%]")
+CONVERSION = re.compile(r"%(?:\(\w*\))?[-+ #0-9.*]*[a-zA-Z%]")
+"""Where ``%`` puts a value into a text."""
 
 
 def format_percent(left: v.Lit, right: v.Value) -> v.Value:
@@ -139,7 +140,7 @@ def format_percent(left: v.Lit, right: v.Value) -> v.Value:
     given = plain_value(right)
     parts = given if isinstance(given, tuple) else (given,)
     if any(not isinstance(one, (str, int)) for one in parts) or _has_widths(left.value):
-        around = _CONVERSION.split(left.value)
+        around = CONVERSION.split(left.value)
         return v.text(v.Lit(around[0], left.option), v.Lit(around[-1], left.option))
     try:
         text = left.value % parts
