@@ -141,6 +141,7 @@ Role = Literal[
     "item-method",
     "iterates",
     "keeps-arguments",
+    "keeps-constructor",
     "keeps-fields",
     "keeps-keywords",
     "keeps-no-state",
