@@ -1062,12 +1062,13 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class Asked(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An argument that names a device, or its key ``item`` (``A.B`` of a configuration in another one), which is
-    ``default`` where the program does not set it."""
+    ``default`` where the program does not set it. With ``means``, it is one that says whether that device is used."""
 
     arg: str
     pos: int | None = None
     item: str = ""
     default: str = ""
+    means: str = ""
 
 
 class Made(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
