@@ -17,7 +17,17 @@ from d9mlint.interp.calls import can_train, hands_over_training, has_model, owne
 from d9mlint.interp.context import OTHER_DEVICE, QUIET, SPAWNED, within_cpu
 from d9mlint.interp.data import PART_OF, changed
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
-from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, asked, named, runner, runner_of
+from d9mlint.interp.devices import (
+    DEFAULT_DEVICE,
+    DEVICE,
+    ON_MPS,
+    Runner,
+    asked,
+    is_on_mps,
+    named,
+    runner,
+    runner_of,
+)
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
 from d9mlint.interp.events import (
     CallEvent,
@@ -537,6 +547,7 @@ class Activity:
             text = given.name if isinstance(given, v.Ext) else str(given.value)
             name = "cuda" if text.startswith("torch.cuda.") else "cpu"
         self._interp.set_mode(DEFAULT_DEVICE, v.Lit(name) if name else v.UNKNOWN, call.node)
+        _note_mps(self._interp, given, call.node)
         if name in ACCELERATORS:
             note(self._interp, name, call.node, call.api)
 
@@ -914,6 +925,7 @@ def _nested(value: v.Value, depth: int = 0) -> list[v.Value]:
 
 def _note_devices(interp: Interp, value: v.Value | None, node: Any) -> None:
     """Remember the accelerators that a device value names."""
+    _note_mps(interp, value, node)
     for one in v.alternatives(value) if value is not None else ():
         name = named(interp, one)
         if name in ACCELERATORS:
@@ -924,6 +936,11 @@ def _note_devices(interp: Interp, value: v.Value | None, node: Any) -> None:
             not name and isinstance(one, v.Obj) and one.api == DEVICE and _chosen_elsewhere(interp, one.args)
         ):
             note(interp, "cuda-device", node, DEVICE)
+
+
+def _note_mps(interp: Interp, value: v.Value | None, node: Any) -> None:
+    if is_on_mps(interp, value):
+        interp.set_mode(ON_MPS, v.TRUE, node)
 
 
 def accelerators(interp: RunView) -> list[str]:
@@ -1000,6 +1017,8 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
         note(interp, TORCH_TRAIN_CUDA, call.node, api)
     if "device" in given and api != DEVICE and not _uses_cuda(api):
         _note_devices(interp, given["device"], call.node)
+    if "device_map" in given:
+        _note_mps(interp, given["device_map"], call.node)
     if "device_ids" in given and v.is_none(given["device_ids"]) is not True:
         note(interp, CUDA, call.node, api)
     _hands_on(interp, call)

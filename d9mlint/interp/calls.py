@@ -85,6 +85,7 @@ from d9mlint.interp.library import (
     functional_modules,
     hooks,
     inputs,
+    kept_arguments,
     own_gradients,
     own_methods,
     processes,
@@ -1148,6 +1149,9 @@ def _call_external(
         return found
     elif (kept := functional_modules.keep_fields(interp, api, v.NONE, args, node)) is not None:
         return kept
+    elif (keeps := roles.get("keeps-constructor")) is not None:
+        kept_arguments.keep(interp, None, keeps, args)
+        return v.NONE
     elif (generator := _generator_for(interp, api, args, node)) is not None:
         return generator
     else:
@@ -1588,6 +1592,10 @@ def owner_types(interp: RunView, owner: v.Value) -> list[str]:
     return ["?"]
 
 
+def _receiver(owner: v.Value) -> v.Value:
+    return owner.receiver if isinstance(owner, v.Super) else owner
+
+
 def _package(interp: RunView, owner: v.Value) -> str:
     """The package from which the program imports the class of an object; empty for unknown."""
     if isinstance(owner, v.Obj):
@@ -1673,6 +1681,8 @@ class _Method(NamedTuple):
     """or a method of a class that is its receiver."""
     seeds: RoleEntry | None
     """It seeds a generator that its receiver makes itself."""
+    keeps: RoleEntry | None
+    """It keeps the arguments of the constructor in its receiver."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1705,6 +1715,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     steps = next((role for one in names if (role := kb.role(one, "calls-with-model")) is not None), None)
     on_class = next((role for one in names if (role := kb.role(one, "calls-on-class")) is not None), None)
     seeds = next((role for one in names if (role := kb.role(one, "seeds-attribute")) is not None), None)
+    keeps = next((role for one in names if (role := kb.role(one, "keeps-constructor")) is not None), None)
     known = _Method(
         kb.canonical(api),
         entries,
@@ -1719,6 +1730,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
         steps,
         on_class,
         seeds,
+        keeps,
     )
     kb.methods_known[types, name] = known
     return known
@@ -1768,8 +1780,11 @@ def _call_member(
         if given is not None:
             return given
     if method.seeds is not None:
-        receiver = owner.receiver if isinstance(owner, v.Super) else owner
-        environments.seed_attribute(interp, method.seeds, receiver, args)
+        environments.seed_attribute(interp, method.seeds, _receiver(owner), args)
+    if method.keeps is not None:
+        kept = kept_arguments.keep(interp, _receiver(owner), method.keeps, args)
+        if kept is not None:
+            return kept
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:

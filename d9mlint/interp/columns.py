@@ -4,6 +4,7 @@ have texts. What the running function does with them tells some of the latter.""
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
@@ -50,9 +51,20 @@ def cell() -> v.Obj:
 
 
 def has_cells(elements: list[v.Value]) -> bool:
-    """Whether the unknown elements of a set were taken out of columns, all of them."""
-    unknown = [one for one in elements if one is v.UNKNOWN or (isinstance(one, v.Obj) and one.api == "?")]
+    """Whether the unknown elements of a set, and the unknown parts of those that are tuples, were taken out of columns, all
+    of them."""
+    unknown = [
+        one for one in _parts(elements) if one is v.UNKNOWN or (isinstance(one, v.Obj) and one.api == "?")
+    ]
     return bool(unknown) and all(isinstance(one, v.Obj) and CELL in one.attrs for one in unknown)
+
+
+def _parts(elements: list[v.Value]) -> Iterator[v.Value]:
+    for one in elements:
+        if isinstance(one, v.Items) and one.kind == "t" and not one.open:
+            yield from _parts(one.elts)
+        else:
+            yield one
 
 
 def are_texts(interp: Interp, node: m.Expr | None) -> bool:

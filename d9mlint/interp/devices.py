@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 DEVICE = "torch.device"
 DEFAULT_DEVICE = "torch.default_device"
 """The mode that holds where new tensors are made; False for the CPU, None for unknown."""
+MPS = "mps"
+ON_MPS = "on mps"
+"""The mode that holds whether the program has put something on MPS, wherever it is run."""
 RANK = "rank"
 """``api`` of the first argument of a function that is spawned once for each device."""
 _CONVERSIONS = frozenset({"builtins.int", "builtins.str", "builtins.abs"})
@@ -111,6 +114,17 @@ def _of_member(interp: RunView, value: v.Member) -> str:
     return ""
 
 
+def is_on_mps(interp: RunView, value: v.Value | None) -> bool:
+    """Whether a value is MPS itself, or a map of parts of a model to devices that puts all of them there. A device that is
+    chosen by what there is is one of several."""
+    if isinstance(value, v.Mapping):
+        parts = list(value.items.values())
+        return bool(parts) and not value.open and all(is_on_mps(interp, one) for one in parts)
+    if isinstance(value, v.Obj) and value.api == DEVICE:
+        return is_on_mps(interp, value.args.get("type", 0))
+    return isinstance(value, v.Lit) and not value.option and named(interp, value) == MPS
+
+
 def on_accelerator(interp: RunView, value: v.Value | None) -> bool:
     """Whether a value names an accelerator, or may."""
     return value is not None and any(named(interp, one) in ACCELERATORS for one in v.alternatives(value))
@@ -161,6 +175,8 @@ def asked(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
         given = args.get(one.arg, one.pos)
         if given is not None and one.item:
             given = item(given, one.item) or (v.Lit(one.default) if one.default else None)
+        if given is not None and one.means:
+            given = v.Lit(one.means) if v.truth(given) is True else None
         device = named(interp, given) if given is not None else ""
         if device:
             return device
@@ -182,7 +198,10 @@ def _works_on(interp: RunView, entry: RunnerEntry, args: v.Args) -> str:
 
 
 def _by_default(interp: RunView, entry: RunnerEntry) -> str:
-    """Where a library works unless it is asked otherwise: on the CPU where the project installs builds for it alone."""
+    """Where a library works unless it is asked otherwise: on the CPU where the project installs builds for it alone, and on
+    MPS where the program has named it before, which raises on a machine with CUDA."""
     framework = entry.library if entry.library == "tensorflow" else "torch"
+    if entry.device and framework == "torch" and interp.mode(ON_MPS).value is True:
+        return MPS
     cpu = interp.targets is not None and interp.targets.cpu_only(framework)
     return "cpu" if cpu else entry.device

@@ -695,6 +695,25 @@ def _of_kind(interp: Interp, node: m.Comp, iterated: v.Value) -> list[v.Value]:
             return one
         if one and _is_number(one[0]):
             return one if len(node.generators) == 1 and is_number(node.elt, {first.target.id}) else []
+    elif (
+        len(node.generators) == 1
+        and isinstance(first.target, m.Seq)
+        and isinstance(node.elt, (m.Name, m.Seq))
+    ):
+        taken = sample(interp, iterated, first.iter)
+        whole = taken[0] if taken else v.UNKNOWN
+        if isinstance(whole, v.Items) and len(whole.elts) == len(first.target.elts):
+            parts = {
+                target.id: part
+                for target, part in zip(first.target.elts, whole.elts, strict=True)
+                if isinstance(target, m.Name)
+            }
+            given = node.elt.elts if isinstance(node.elt, m.Seq) else [node.elt]
+            found = [
+                parts.get(part.id, v.UNKNOWN) if isinstance(part, m.Name) else v.UNKNOWN for part in given
+            ]
+            if all(one is not v.UNKNOWN for one in found):
+                return [v.Items("t", found)] if isinstance(node.elt, m.Seq) else found
     return []
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.scopes import names_assigned
+from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -48,6 +49,36 @@ def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
             return True
         called = interp.eval(func)
         entry = interp.kb.order(called.name) if isinstance(called, v.Ext) else None
+        if entry is not None and entry.numbers:
+            return True
+    return False
+
+
+def gives_numbers(interp: Interp, loop: m.For) -> bool:
+    """Whether all that a loop takes apart its elements into goes into lists of which the function makes tensors of
+    numbers."""
+    parts = loop.target.elts if isinstance(loop.target, m.Seq) else [loop.target]
+    left = {part.id for part in parts if isinstance(part, m.Name)}
+    if len(left) < len(parts):
+        return False
+    uses = _uses(body_of(interp))
+    for one in loop.body:
+        # Those that every round adds, before a name is given something else.
+        if left & names_assigned([one]):
+            return False
+        call = one.value if isinstance(one, m.ExprStmt) else None
+        if not isinstance(call, m.Call) or called_name(call) != "append" or len(call.args) != 1:
+            continue
+        added = {part.id for part in _parts(call.args[0]) if isinstance(part, m.Name)}
+        if left & added and _makes_tensor(interp, uses, receiver(call)):
+            left -= added
+    return not left
+
+
+def _makes_tensor(interp: Interp, uses: _Uses, name: str) -> bool:
+    for used, func in uses.taken:
+        called = interp.eval(func) if func is not None and name in used else None
+        entry = interp.kb.order(interp.kb.canonical(called.name)) if isinstance(called, v.Ext) else None
         if entry is not None and entry.numbers:
             return True
     return False

@@ -39,6 +39,9 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
         # `choice(10)` chooses among numbers.
         return TEXT if isinstance(value.value, str) else NUMBER if isinstance(value.value, int) else ""
     if isinstance(value, v.Obj):
+        parts = _tuple_parts(value, node)
+        if parts is not None:
+            return _together([kind_of_elements(interp, part, one, depth + 1) for part, one in parts])
         kind = _elements(interp, value, depth)
         return _HASHED.get(kind, kind)
     if isinstance(value, v.Member):
@@ -49,6 +52,28 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
     if value is v.UNKNOWN and node is not None:
         return _annotated(interp, node, inside=True) or (NUMBER if _is_column(node) else "")
     return ""
+
+
+def _tuple_parts(value: v.Obj, node: m.Expr | None) -> list[tuple[v.Value, m.Expr | None]] | None:
+    """What the parts of the tuples that are iterated come from, with the expressions where these are written; None where
+    that is not known."""
+    given = value.args.pos
+    written: list[m.Expr | None] = [None] * len(given)
+    if isinstance(node, m.Call) and len(node.args) == len(given):
+        written = list(node.args)
+    if value.api == "builtins.zip" and given and not value.args.star:
+        return list(zip(given, written, strict=True))
+    if value.api == "builtins.enumerate" and given:
+        return [(_NUMBERED, None), (given[0], written[0])]
+    if value.api == "builtins.map" and len(given) == 2 and isinstance(given[0], v.Ext):
+        # The rows of a table or an array have what is in all of it.
+        return [(given[1], written[1])] if given[0].name in _OF_ROWS else None
+    return None
+
+
+# What has numbers as its elements.
+_NUMBERED = v.Obj("builtins.range")
+_OF_ROWS = frozenset({"builtins.tuple", "builtins.list", "builtins.frozenset"})
 
 
 def _is_column(node: m.Expr) -> bool:
@@ -94,8 +119,11 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
     entry = interp.kb.order(value.api, method)
     if value.owner is not None and value.api.endswith(".__getitem__"):
         name = value.args.get("", 0)
-        if isinstance(name, v.Lit) and isinstance(name.value, str):
-            return _of_column(interp, value.owner, name.value)
+        names = name.elts if isinstance(name, v.Items) else [name]
+        columns_named = [one.value for one in names if isinstance(one, v.Lit) and isinstance(one.value, str)]
+        if columns_named and len(columns_named) == len(names):
+            kinds = [_of_column(interp, value.owner, one) for one in columns_named]
+            return kinds[0] if len(kinds) == 1 else _together([_HASHED.get(one, one) for one in kinds])
         return (
             _elements(interp, value.owner, depth + 1)
             if isinstance(value.owner, v.Obj) and depth < _DEPTH
@@ -180,6 +208,10 @@ _SAMPLES = {TEXT: "builtins.str", NUMBER: "builtins.int", OBJECT: "builtins.id"}
 
 def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]:
     """An element of something that is known to have texts, numbers or objects."""
+    parts = _tuple_parts(value, node) if isinstance(value, v.Obj) else None
+    if parts is not None:
+        found = [sample(interp, part, one) for part, one in parts]
+        return [v.Items("t", [one[0] if one else v.UNKNOWN for one in found])] if any(found) else []
     kind = kind_of_elements(interp, value, node)
     if not kind and number_uses.are_numbers(interp, node):
         kind = NUMBER

@@ -142,9 +142,23 @@ def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | No
             if entry is None or entry.role not in ("carry", "sink"):
                 return False
             node = node.args[0]
+        elif isinstance(node, m.Comp) and len(node.generators) == 1 and _gives_whole(node):
+            node = node.generators[0].iter
+            value = interp.eval(node)
+            if isinstance(value, v.Items) and value.kind == "s":
+                return True
         else:
             return False
     return False
+
+
+def _gives_whole(node: m.Comp) -> bool:
+    """Whether a comprehension gives all parts of each element as they are."""
+    given: set[str] = set()
+    target_names(node.elt, given)
+    parts: set[str] = set()
+    target_names(node.generators[0].target, parts)
+    return bool(parts) and parts <= given
 
 
 def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:

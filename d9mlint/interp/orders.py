@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import (
     columns,
+    number_uses,
     order_cuts,
     order_files,
     order_growth,
@@ -283,20 +284,20 @@ class Orders:
                 inner = list(value.items.values())[:MAX_PARTS]
         return merge((own, *(self.handed_out(one, depth + 1) for one in inner)))
 
-    def iterated(self, interp: Interp, value: v.Value, node: Any) -> Order | None:
+    def iterated(self, interp: Interp, value: v.Value, node: Any, loop: m.For | None = None) -> Order | None:
         """The order in which a value is iterated; that of a set comes about here."""
         if isinstance(value, v.AnyOf):
-            return merge(self.iterated(interp, one, node) for one in value.values)
+            return merge(self.iterated(interp, one, node, loop) for one in value.values)
         if isinstance(value, v.Items) and value.kind == "s":
-            return self._of_set(interp, value, node)
+            return self._of_set(interp, value, node, loop)
         order = self.of(value) if self.origins else None
         return None if order is not None and order.kind in (INDEX, INNER, SORTING) else order
 
-    def _of_set(self, interp: Interp, value: v.Items, node: Any) -> Order | None:
+    def _of_set(self, interp: Interp, value: v.Items, node: Any, loop: m.For | None) -> Order | None:
         if not value.open and len(value.elts) < 2:
             return None
         kind = kind_of_elements(interp, value, node)
-        if kind == NUMBER:
+        if kind == NUMBER or (not kind and loop is not None and number_uses.gives_numbers(interp, loop)):
             return None
         if not kind and columns.are_texts(interp, node):
             kind = TEXT
@@ -407,7 +408,7 @@ class Orders:
 
     def enter(self, interp: Interp, value: v.Value, node: Any, stmt: m.For | None = None) -> Loop | None:
         """A loop over a value begins."""
-        order = self.iterated(interp, value, node)
+        order = self.iterated(interp, value, node, stmt)
         if order is None or (stmt is not None and _sorts_walk(interp, value, stmt)):
             return None
         env = interp.frame.env

@@ -738,6 +738,7 @@ _ROLES = {
     "item-method": "is a base class that makes an item with a method of the class derived from it",
     "gives-batches": "makes an iterator of batches",
     "keeps-arguments": "keeps its arguments in attributes",
+    "keeps-constructor": "keeps the arguments of the constructor in attributes of the object",
     "keeps-fields": "makes an object whose attributes are its keyword arguments",
     "keeps-keywords": "keeps its keyword arguments in attributes",
     "changes-fields": "gives an object like its receiver, but for its keyword arguments",

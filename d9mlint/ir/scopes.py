@@ -24,15 +24,20 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     known = _assigned.get(id(stmt))
     if known is not None and known[0] is stmt:
         return known[1]
+    result = frozenset(names_assigned(stmt.body))
+    _assigned[id(stmt)] = (stmt, result)
+    return result
+
+
+def names_assigned(body: list[m.Stmt]) -> set[str]:
+    """Plain names assigned anywhere in some statements (not in functions defined there)."""
     names: set[str] = set()
-    for inner in statements(stmt.body):
+    for inner in statements(body):
         _targets(inner, names)
         if isinstance(inner, m.Match):
             for case in inner.cases:
                 names.update(case.binds)
-    result = frozenset(names)
-    _assigned[id(stmt)] = (stmt, result)
-    return result
+    return names
 
 
 def own_names(function: m.Function) -> frozenset[str]:

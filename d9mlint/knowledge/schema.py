@@ -144,6 +144,7 @@ Role = Literal[
     "item-method",
     "iterates",
     "keeps-arguments",
+    "keeps-constructor",
     "keeps-fields",
     "keeps-keywords",
     "keeps-no-state",
@@ -1067,12 +1068,13 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 class Asked(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An argument that names a device, or its key ``item`` (``A.B`` of a configuration in another one), which is
-    ``default`` where the program does not set it."""
+    ``default`` where the program does not set it. With ``means``, it is one that says whether that device is used."""
 
     arg: str
     pos: int | None = None
     item: str = ""
     default: str = ""
+    means: str = ""
 
 
 class Made(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -236,12 +236,17 @@ class LoaderWorkers(Rule):
         given, words = wanted
         seeded = f"and {given}" if words else "and a seeded `generator=`"
         option = v.option_of(workers)
-        count = _count_text(workers, option)
+        sure = bool(option) or self._has_workers(workers)
+        having = (
+            f"with {_count_text(workers, option)} and no"
+            if sure
+            else "that may have worker processes and has no"
+        )
         target = self.run.targets.version("torch") if self.run.targets is not None else None
         self.report(
             "DET201",
             place,
-            f"`DataLoader` with {count} and no `worker_init_fn`: {reasons[0]}",
+            f"`DataLoader` {having} `worker_init_fn`: {reasons[0]}",
             f"pass `worker_init_fn=` that calls `{min(kept.methods)}(torch.initial_seed() % 2**32)` of the transform in "
             f"`torch.utils.data.get_worker_info().dataset`, {seeded}"
             if KEPT in drawn

@@ -14,6 +14,7 @@ from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
 from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.seed_options import SeedOptions
+from d9mlint.checks.seeds.tested_seeds import truth_test
 from d9mlint.checks.seeds.trials import trains_on
 from d9mlint.checks.seeds.unread_models import (
     Class,
@@ -272,6 +273,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Whether what is loaded from a checkpoint has a part of a library before the layers that are its own."""
     doubted = remembered_table(str, bool)
     late = remembered_table(str, Late)
+    tested = remembered_table(str, str)
+    """By RNG, the seed whose truth the program tests before it sets it, as it is written there."""
     assigned = remembered_table(str, Assigned)
     """The first place where a function that seeds each generator is assigned a number, or named alone: nothing is seeded."""
     initial = remembered_table(tuple[str, Site], Initial)
@@ -946,7 +949,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         value = seed_value(args, entry)
         if self._bad_seed(entry, value, args, node):
             return
+        tested = truth_test(self.run, node)
         for rng in rngs:
+            if tested:
+                self.tested.setdefault(rng, lambda: tested)
             if not self.run.state.aside:
                 self.seeded_again.update(
                     at[1] for at in self.borrowed.known() if at[0] == rng and not self.borrowed[at]
@@ -1594,6 +1600,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 f"`{api}` draws random numbers before {title} is seeded, unless `{place.option}` is given"
             )
             help = f"give `{place.option}` a default value"
+            if tested := self.tested.get(rng):
+                help = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none, and {help}"
             severity = Severity.WARNING
         else:
             before = (
