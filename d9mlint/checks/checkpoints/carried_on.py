@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.checkpoints.stopping import begun, set_to_number
+from d9mlint.checks.checkpoints.first_numbers import begun, begun_outside, name_of
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
@@ -27,10 +27,9 @@ def carried_on(run: RunView, loop: Loop) -> frozenset[str]:
     known = _known.get(id(loop.stmt))
     if known is None or known[0] is not loop.stmt:
         found = _updated(loop.stmt)
-        attributes = {one for one in found if "." in one}
-        found = begun(loop.frame.function, loop.stmt, found - attributes) if found else found
-        if attributes:
-            found |= _begun_attributes(run.whole(loop.frame.file), loop.stmt, attributes)
+        own = {one for one in found if one.isidentifier()}
+        outside = begun_outside(run, loop, found - own)
+        found = begun(loop.frame.function, loop.stmt, own) | outside if found else found
         if found:
             found &= _Slice(run, loop.stmt).names()
         known = _known[id(loop.stmt)] = (loop.stmt, frozenset(found))
@@ -38,17 +37,27 @@ def carried_on(run: RunView, loop: Loop) -> frozenset[str]:
 
 
 def stored_with(facts: m.FileFacts, keys: Iterable[str]) -> set[str]:
-    """The variables of a file that dictionaries hold under some keys."""
+    """What dictionaries hold under some keys in a file, and what has the methods that give that."""
     keys, found = set(keys), set[str]()
     for function in facts.functions:
         for one in nodes(function.body):
             if isinstance(one, m.Dict):
                 pairs = zip(one.keys, one.values, strict=False)
-                found.update(*(_names([value]) for key, value in pairs if _is_key(key, keys)))
+                found.update(*(saved_in([value]) for key, value in pairs if _is_key(key, keys)))
             elif isinstance(one, m.Assign):
                 if any(isinstance(t, m.Subscript) and _is_key(t.index, keys) for t in one.targets):
-                    found |= _names([one.value])
+                    found |= saved_in([one.value])
     return found
+
+
+def saved_in(parts: Iterable[Any]) -> set[str]:
+    """The variables, attributes and items that some expressions read, and what has the methods that they call."""
+    found = set[str]()
+    for one in nodes(parts):
+        if isinstance(one, m.Call):
+            found.add(receiver(one))
+        found.add(name_of(one).removesuffix(".__dict__"))
+    return found - {""}
 
 
 def _is_key(key: Any, keys: set[str]) -> bool:
@@ -69,37 +78,16 @@ def _updated(loop: m.For | m.While) -> set[str]:
 
 def _assigned(stmt: m.Stmt) -> Iterator[tuple[str, m.Expr | None]]:
     """The variables that a statement assigns, with what; for ``x += 1`` that is computed from ``x``."""
-    if isinstance(stmt, m.AugAssign) and isinstance(stmt.target, m.Name):
-        yield stmt.target.id, m.BinOp(stmt.op, stmt.target, stmt.value, stmt.start, stmt.end)
+    if isinstance(stmt, m.AugAssign) and (name := name_of(stmt.target)):
+        yield name, m.BinOp(stmt.op, stmt.target, stmt.value, stmt.start, stmt.end)
         return
-    single = isinstance(stmt, m.Assign) and all(isinstance(one, m.Name) for one in stmt.targets)
     targets = stmt.targets if isinstance(stmt, m.Assign) else [getattr(stmt, "target", None)]
-    for name in sorted(
-        _stored(one for one in targets if one is not None and not isinstance(one, m.Subscript))
-    ):
+    single = isinstance(stmt, m.Assign) and all(map(name_of, targets))
+    held = {name for one in nodes(filter(None, targets)) if (name := name_of(one))}
+    # Of ``x["key"] = 1``, it is not the dictionary that is assigned.
+    held -= {name_of(one.value) for one in nodes(filter(None, targets)) if isinstance(one, m.Subscript)}
+    for name in sorted(held):
         yield name, stmt.value if isinstance(stmt, m.Assign) and single else None
-
-
-def _begun_attributes(facts: m.FileFacts, loop: m.For | m.While, found: set[str]) -> set[str]:
-    """Those of some attributes that the functions of a file set to numbers outside of a loop, and to nothing else."""
-    inside = {id(stmt) for stmt in statements([loop])}
-    numbers, others = set[str](), set[str]()
-    for function in facts.functions:
-        for stmt in statements(function.body):
-            if id(stmt) in inside:
-                continue
-            for name, _ in _assigned(stmt):
-                last = name.rpartition(".")[2]
-                (numbers if name in set(set_to_number(stmt)) else others).add(last)
-        if any(
-            isinstance(one, m.Name) and one.id.rpartition(".")[2] in _BY_NAME for one in nodes(function.body)
-        ):
-            return set()
-    return {one for one in found if (last := one.rpartition(".")[2]) in numbers and last not in others}
-
-
-_BY_NAME = frozenset({"__dict__", "vars", "setattr"})
-"""What may set attributes whose names are not written."""
 
 
 class _Slice:
@@ -183,16 +171,16 @@ def _sets_part(stmt: m.Assign | m.AugAssign, names: set[str]) -> bool:
 
 
 def _names(parts: Iterable[Any]) -> set[str]:
-    """The variables and attributes that are read in some expressions, of ``x.y`` also ``x``."""
-    return {
-        name
-        for one in nodes(parts)
-        if isinstance(one, m.Name)
-        for name in accumulate(one.id.split("."), "{}.{}".format)
-    }
+    """The variables, attributes and items that are read in some expressions, of ``x.y`` also ``x``."""
+    found = set[str]()
+    for one in nodes(parts):
+        if isinstance(one, m.Name):
+            found.update(accumulate(one.id.split("."), "{}.{}".format))
+        elif name := name_of(one):
+            found.add(name)
+    return found
 
 
 def _stored(targets: Iterable[Any]) -> set[str]:
-    """The variables and attributes that are assigned as some targets, themselves or an item of them."""
-    held = (one.value if isinstance(one, m.Subscript) else one for one in targets)
-    return {one.id for one in nodes(held) if isinstance(one, m.Name)}
+    """The variables, attributes and items that are assigned as some targets, and what an item is one of."""
+    return {name for one in nodes(targets) if (name := name_of(one))}

@@ -10,10 +10,11 @@ from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_L
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.carried_on import carried_on, stored_with
+from d9mlint.checks.checkpoints.carried_on import carried_on, saved_in, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
+from d9mlint.checks.checkpoints.first_numbers import last_of, owner_of
 from d9mlint.checks.checkpoints.own_draws import OwnDraws
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
@@ -329,6 +330,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
     later, what it calls them (empty for what keeps no state), and whether they are optimizers."""
     kept_names = remembered(set[str])
     """Variables and keys that are written where something is saved."""
+    kept_objects = remembered(set[str])
+    """What is saved there, and what has the methods that give what is saved."""
     kept = remembered(set[Site])
     """Those of them whose state is saved, in whatever file."""
     weights = remembered(list[Saved])
@@ -691,7 +694,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         self.kept.update(sites)
         written = _written(call.node)
         self.kept_names.update(written)
-        self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(loop))
+        self.kept_objects.update(saved_in(call.node.args[:1] if isinstance(call.node, m.Call) else ()))
+        self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(self.run, loop))
         self.best.update(
             (name, loop.key) for loop in self.run.loops for name in best_of(self.run, loop, call.node)
         )
@@ -1023,7 +1027,7 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
                 lacks.append(
                     f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
                 )
-            ending = [] if open_world else self._ending(loops)
+            ending = [] if open_world else self._ending(place, loops)
             if ending:
                 others = [*others, *ending]
                 variables = "variable" if len(ending) == 1 else "variables"
@@ -1037,7 +1041,7 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
             if memories:
                 others = [*others, *memories]
                 lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
-            best = [] if open_world or not self.loads else self._best(loops, ending)
+            best = [] if open_world or not self.loads else self._best(place, loops, ending)
             if best:
                 others = [*others, *best]
                 scores = "score" if len(best) == 1 else "scores"
@@ -1161,28 +1165,32 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         training = {loop for loop in loops if loop in self.trains_in}
         return self.unsaved_generators(training, {*self.kept, *self.carried})
 
-    def _ending(self, loops: frozenset[str]) -> list[str]:
-        """The variables that say when loops end that train, and that nothing saves."""
+    def _ending(self, place: Where, loops: frozenset[str]) -> list[str]:
+        """The numbers that say when loops end that train, and that nothing saves."""
         found = {name for name, loop in self.ending if loop in loops and loop in self.trains_in}
-        return sorted(found - set(self.kept_names))
+        return self._unsaved(place, loops, found)
 
-    def _best(self, loops: frozenset[str], ending: list[str]) -> list[str]:
+    def _best(self, place: Where, loops: frozenset[str], ending: list[str]) -> list[str]:
         """The best scores so far of loops that train, which say whether the next weights replace the best ones."""
         found = {name for name, loop in self.best if loop in loops and loop in self.trains_in}
-        return sorted(found - {*self.kept_names, *ending})
+        return self._unsaved(place, loops, found - {*ending})
 
     def _variables(self, place: Where, loops: frozenset[str], named: set[str]) -> list[str]:
-        """The other variables with which loops go on that train, and that nothing saves."""
+        """The other numbers with which loops go on that train, and that nothing saves."""
         found = {name for name, loop in self.carried_on if loop in loops and loop in self.trains_in}
-        kept = {one.rpartition(".")[2] for one in self.kept_names}
-        found -= {*self.held_names, *named}
-        found = {one for one in found if one.rpartition(".")[2] not in kept}
+        return self._unsaved(place, loops, found - {*self.held_names, *named})
+
+    def _unsaved(self, place: Where, loops: frozenset[str], found: set[str]) -> list[str]:
+        """Those of some variables, attributes and items that no file holds, and nothing does that a file holds."""
+        kept = {last_of(one) for one in self.kept_names}
+        found = {one for one in found if last_of(one) not in kept}
+        objects = set(self.kept_objects)
         paths = {place.site.path, *(loop.rpartition(":")[0] for loop in loops)}
         by_path = self.run.modules.by_path
         for path in sorted(paths) if found else ():
             if path in by_path:
-                found -= stored_with(self.run.whole(by_path[path]), kept)
-        return sorted(found)
+                objects |= stored_with(self.run.whole(by_path[path]), kept)
+        return sorted(one for one in found if one not in objects and owner_of(one) not in objects)
 
     def _is_key(self, value: v.Value) -> bool:
         return any(
