@@ -1,4 +1,5 @@
-"""Variables, attributes and items of dictionaries that a program begins with numbers which are written there."""
+"""Variables, attributes and items of dictionaries that a program begins with numbers which are written there, or with
+tensors that are made of nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.data import BUFFER
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, statements
 
@@ -79,28 +81,45 @@ def is_number(value: Any) -> bool:
     return isinstance(value, m.Const) and type(value.value) in (int, float)
 
 
-def begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[str]:
-    """Those of some variables that a function begins with numbers before a loop, and with nothing else."""
-    inside = {id(stmt) for stmt in statements([loop])}
+def _begins(run: RunView, value: m.Expr) -> bool:
+    """Whether an expression gives a number that is written there, or a tensor that is made of nothing."""
+    if is_number(value):
+        return True
+    while isinstance(value, m.Call) and isinstance(value.func, m.Attr):
+        value = value.func.value
+    made = run.value_of(value) if isinstance(value, m.Call) else None
+    entry = run.kb.tensor(made.api) if isinstance(made, v.Obj) else None
+    return entry is not None and entry.device == "new"
+
+
+def _set_first(run: RunView, stmt: m.Stmt) -> set[str]:
+    """What an assignment sets to such numbers or tensors."""
+    return {name for one, value in _pairs(stmt) if (name := name_of(one)) and _begins(run, value)}
+
+
+def begun(run: RunView, loop: Loop, found: set[str]) -> set[str]:
+    """Those of some variables that the function of a loop begins with numbers before it, and with nothing else."""
+    body = loop.frame.function.body
+    inside = {id(stmt) for stmt in statements([loop.stmt])}
     repeated = {
         id(part)
-        for stmt in statements(function.body)
+        for stmt in statements(body)
         if isinstance(stmt, (m.For, m.While))
         for part in statements([stmt])
     }
     first = set[str]()
-    for stmt in statements(function.body):
-        if id(stmt) not in inside:
-            stored = stored_names(stmt)
+    for stmt in statements(body):
+        stored = stored_names(stmt) & found if id(stmt) not in inside else set[str]()
+        if stored:
             first |= stored
             # What something else begins it with may be what was saved.
-            found -= stored - (set[str]() if id(stmt) in repeated else {*set_to_number(stmt)})
+            found -= stored - (set[str]() if id(stmt) in repeated else _set_first(run, stmt))
     return found & first
 
 
-def begun_outside(run: RunView, loop: Loop, found: set[str]) -> set[str]:
+def begun_outside(run: RunView, loop: Loop, found: set[str], called: Iterable[str] = ()) -> set[str]:
     """Those of some attributes, items and variables of a module that its functions and classes begin with numbers outside
-    of a loop and of what that calls, and with nothing else."""
+    of a loop and of what that calls, and with nothing else. ``called`` are methods that it calls without their names."""
     if not found:
         return found
     files = {loop.frame.file.path: loop.frame.file}
@@ -109,13 +128,16 @@ def begun_outside(run: RunView, loop: Loop, found: set[str]) -> set[str]:
             for cls in one.cls.mro() if isinstance(one, v.Inst) else ():
                 files[cls.file.path] = cls.file
     facts = [run.whole(files[path]) for path in sorted(files)]
-    return _Beginnings(facts, loop.stmt, found).names()
+    return _Beginnings(run, facts, loop.stmt, found).names(called)
 
 
 class _Beginnings:
     """What some attributes and items begin with."""
 
-    def __init__(self, facts: list[m.FileFacts], loop: m.For | m.While, found: set[str]) -> None:
+    def __init__(
+        self, run: RunView, facts: list[m.FileFacts], loop: m.For | m.While, found: set[str]
+    ) -> None:
+        self.run = run
         self.facts = facts
         self.loop = loop
         self.found = found
@@ -125,19 +147,21 @@ class _Beginnings:
         self.replaced = set[str]()
         """Owners that may be given anything, as what was saved."""
 
-    def names(self) -> set[str]:
+    def names(self, called: Iterable[str]) -> set[str]:
         """Those that begin with numbers."""
         inside = {id(stmt) for stmt in statements([self.loop])}
         functions = [one for facts in self.facts for one in facts.functions]
-        reached = _reached(functions, self.loop.body)
+        reached = _reached(functions, self.loop.body, called)
         for function in functions:
             if id(function) in reached:
                 continue
             for stmt in statements(function.body):
                 if id(stmt) not in inside:
                     self._assigned(stmt)
-            if any(map(self._replaces, nodes(function.body))):
+            parts = list(nodes(function.body))
+            if any(map(self._replaces, parts)):
                 return set()
+            self.numbers.update(name for one in parts for name, _ in buffers([one]))
         for facts in self.facts:
             for cls in facts.classes:
                 self.numbers.update(last_of(name) for stmt in cls.body for name in set_to_number(stmt))
@@ -151,8 +175,9 @@ class _Beginnings:
 
     def _assigned(self, stmt: m.Stmt) -> None:
         """A statement outside of the loop may begin something."""
-        numbers = set(set_to_number(stmt))
-        for name in stored_names(stmt):
+        stored = {name for name in stored_names(stmt) if last_of(name) in self.lasts}
+        numbers = _set_first(self.run, stmt) if stored else stored
+        for name in stored:
             (self.numbers if name in numbers else self.others).add(last_of(name))
         for target, value in _pairs(stmt):
             if (name := name_of(target)) in self.owners:
@@ -189,14 +214,35 @@ class _Beginnings:
         return isinstance(node, m.Assign) and any(name.endswith(".__dict__") for name in stored_names(node))
 
 
-def _reached(functions: list[m.Function], body: list[m.Stmt]) -> set[int]:
-    """The functions that the body of a loop calls, or that one of these does."""
+def buffers(parts: Iterable[Any]) -> Iterator[tuple[str, bool]]:
+    """The buffers that calls give to modules, and whether the states of these hold them."""
+    for one in parts:
+        if (
+            isinstance(one, m.Call)
+            and called_name(one) == _BUFFER
+            and one.args
+            and isinstance(one.args[0], m.Const)
+        ):
+            kept = [part.value for part in one.keywords if part.name == "persistent"] or one.args[2:3]
+            yield (
+                str(one.args[0].value),
+                not any(isinstance(part, m.Const) and part.value is False for part in kept),
+            )
+
+
+_BUFFER = BUFFER.rpartition(".")[2]
+
+
+def _reached(functions: list[m.Function], body: list[m.Stmt], more: Iterable[str]) -> set[int]:
+    """The functions that the body of a loop calls, or that one of these does, beside some that it is known to call."""
     found = set[int]()
-    bodies = [body]
-    while bodies:
-        called = {called_name(one) for one in nodes(bodies.pop())}
-        for function in functions:
-            if function.name in called and id(function) not in found:
-                found.add(id(function))
-                bodies.append(function.body)
+    called = {*more, *_called(body)}
+    while called:
+        new = [one for one in functions if one.name in called and id(one) not in found]
+        found.update(map(id, new))
+        called = {name for one in new for name in _called(one.body)}
     return found
+
+
+def _called(body: list[m.Stmt]) -> set[str]:
+    return {name for one in nodes(body) if (name := called_name(one))}

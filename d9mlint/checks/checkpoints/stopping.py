@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 _CALLED = "__call__"
-_counting: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
+_counting: dict[int, tuple[m.For | m.While, frozenset[str]]] = memo()
 _known: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
 
 
@@ -74,9 +74,8 @@ def ends_by(run: RunView, loop: Loop) -> tuple[str, ...]:
     anew in some rounds, and compares others to know in which."""
     known = _counting.get(id(loop.stmt))
     if known is None or known[0] is not loop.stmt:
-        names = sorted(_begun(run, loop, _counters(loop.stmt)))
-        known = _counting[id(loop.stmt)] = (loop.stmt, tuple(names))
-    return known[1]
+        known = _counting[id(loop.stmt)] = (loop.stmt, frozenset(_counters(loop.stmt)))
+    return tuple(sorted(_begun(run, loop, set(known[1])))) if known[1] else ()
 
 
 def _counters(loop: m.For | m.While) -> set[str]:
@@ -104,7 +103,7 @@ def _counters(loop: m.For | m.While) -> set[str]:
 def _begun(run: RunView, loop: Loop, found: set[str]) -> set[str]:
     """Those of what a loop names that begins with numbers."""
     own = {one for one in found if one.isidentifier()}
-    return begun(loop.frame.function, loop.stmt, own) | begun_outside(run, loop, found - own)
+    return begun(run, loop, own) | begun_outside(run, loop, found - own)
 
 
 def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
