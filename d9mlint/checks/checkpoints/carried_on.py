@@ -4,16 +4,17 @@ of a loss that decays, or the number of all steps from which it is computed."""
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.checkpoints.stopping import begun, set_to_number
+from d9mlint.checks.checkpoints.first_numbers import begun, begun_outside, buffers, last_of, name_of
+from d9mlint.checks.checkpoints.own_states import called_methods, updated_by
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import called_name, nodes, receiver, statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from d9mlint.interp.events import Loop
     from d9mlint.interp.view import RunView
@@ -21,34 +22,126 @@ if TYPE_CHECKING:
 _known: dict[int, tuple[m.For | m.While, frozenset[str]]] = memo()
 
 
-def carried_on(run: RunView, loop: Loop) -> frozenset[str]:
-    """The variables with which a loop goes on from round to round, that begin with numbers, and on which the losses depend
-    whose gradients it computes, whether it does, or the settings of an optimizer."""
+class Carried(NamedTuple):
+    """Numbers with which a loop goes on: variables, attributes and items, and attributes of models, with the classes of
+    these and whether they are a part of their state."""
+
+    names: set[str]
+    of_models: set[tuple[str, v.Cls, bool]]
+
+
+def carried_on(run: RunView, loop: Loop) -> Carried:
+    """What a loop goes on with from round to round that begins with numbers, and on which the losses depend whose gradients
+    it computes, whether it does, or the settings of an optimizer."""
     known = _known.get(id(loop.stmt))
     if known is None or known[0] is not loop.stmt:
-        found = _updated(loop.stmt)
-        attributes = {one for one in found if "." in one}
-        found = begun(loop.frame.function, loop.stmt, found - attributes) if found else found
-        if attributes:
-            found |= _begun_attributes(run.whole(loop.frame.file), loop.stmt, attributes)
-        if found:
-            found &= _Slice(run, loop.stmt).names()
-        known = _known[id(loop.stmt)] = (loop.stmt, frozenset(found))
-    return known[1]
+        known = _known[id(loop.stmt)] = (loop.stmt, frozenset(_updated(loop.stmt)))
+    needed = _of_loop(run, loop)
+    updated = known[1] & needed
+    own = {one for one in updated if one.isidentifier()}
+    found = begun(run, loop, own) if own else own
+    found |= begun_outside(run, loop, set(updated - own))
+    of_models = set[tuple[str, v.Cls, bool]]()
+    for name in sorted(needed):
+        value = run.value_of(m.Name(name, loop.stmt.start, loop.stmt.end))
+        if isinstance(value, v.Inst) and value.birth < loop.start:
+            read = {one.removeprefix(f"{name}.") for one in needed if one.startswith(f"{name}.")}
+            methods = methods_called(loop.stmt.body, name, value.cls)
+            states = {f"{name}.{one}" for one in counted_in(run, value.cls, methods, read)}
+            # What the loop itself sets is set in each round.
+            states -= {one for stmt in statements(loop.stmt.body) for one, _ in _assigned(stmt)}
+            states = begun_outside(run, loop, states, methods)
+            if value.cls.find(_FORWARD) is not None:
+                bodies = [made.fn.body for cls in value.cls.mro() if (made := _own_method(cls, "__init__"))]
+                held = {one for body in bodies for one, kept in buffers(nodes(body)) if kept}
+                of_models.update((one, value.cls, last_of(one) in held) for one in states)
+            else:
+                found |= states
+    return Carried(found, of_models)
+
+
+_FORWARD = "forward"
+
+
+def _own_method(cls: v.Cls, name: str) -> v.Func | None:
+    found = cls.env.vars.get(name)
+    return found if isinstance(found, v.Func) else None
+
+
+def methods_called(body: list[m.Stmt], name: str, cls: v.Cls) -> list[str]:
+    """The methods of an object that statements call."""
+    found = dict[str, None]()
+    for one in nodes(body):
+        if isinstance(one, m.Call) and isinstance(one.func, m.Name):
+            if one.func.id == name:
+                found["__call__" if cls.find("__call__") is not None else _FORWARD] = None
+            elif receiver(one) == name:
+                found[called_name(one)] = None
+    return list(found)
+
+
+def counted_in(run: RunView, cls: v.Cls, methods: list[str], read: set[str]) -> set[str]:
+    """The attributes that methods of a class compute from what they were, and on which what they return depends, or one
+    of the attributes that are read elsewhere."""
+    updated = updated_by(run, cls, methods)
+    if not updated:
+        return set()
+    passes = called_methods(cls, methods)
+    me = passes[0].fn.params[0].name
+    body = [stmt for one in passes for stmt in one.fn.body]
+    part = _Slice(body, lambda name: False)
+    for stmt in statements(body):
+        if isinstance(stmt, m.Return) and stmt.value is not None:
+            part.need([stmt.value], stmt)
+    part.need([m.Name(f"{me}.{one}", 0, 0) for one in sorted(read)], None)
+    return {one for one in updated if f"{me}.{one}" in part.names()}
+
+
+def _of_loop(run: RunView, loop: Loop) -> set[str]:
+    """The names on which the training in a loop depends."""
+    func = run.frame.func
+    own = func.fn.params[0].name if func is not None and func.receiver is not None else ""
+
+    def takes(name: str) -> bool:
+        """Whether a method may put what it is given into an object: that is a collection, or of a class of the program."""
+        value = run.value_of(m.Name(name, loop.stmt.start, loop.stmt.start))
+        return name != own and isinstance(value, v.Inst | v.Items | v.Mapping)
+
+    part = _Slice(loop.stmt.body, takes)
+    for stmt in statements(loop.stmt.body):
+        for one in nodes([stmt]):
+            if isinstance(one, m.Call) and called_name(one) == "backward":
+                part.need([one], stmt)
+        if isinstance(stmt, m.For) and _is_groups(stmt.iter):
+            groups = _names([stmt.target])
+            for inner in statements(stmt.body):
+                if isinstance(inner, m.Assign | m.AugAssign) and _sets_part(inner, groups):
+                    part.need([inner.value], inner)
+    return part.names()
 
 
 def stored_with(facts: m.FileFacts, keys: Iterable[str]) -> set[str]:
-    """The variables of a file that dictionaries hold under some keys."""
+    """What dictionaries hold under some keys in a file, and what has the methods that give that."""
     keys, found = set(keys), set[str]()
     for function in facts.functions:
         for one in nodes(function.body):
             if isinstance(one, m.Dict):
                 pairs = zip(one.keys, one.values, strict=False)
-                found.update(*(_names([value]) for key, value in pairs if _is_key(key, keys)))
+                found.update(*(saved_in([value]) for key, value in pairs if _is_key(key, keys)))
             elif isinstance(one, m.Assign):
                 if any(isinstance(t, m.Subscript) and _is_key(t.index, keys) for t in one.targets):
-                    found |= _names([one.value])
+                    found |= saved_in([one.value])
     return found
+
+
+def saved_in(parts: Iterable[Any]) -> set[str]:
+    """The variables, attributes and items that some expressions read, and what has the methods that they call."""
+    found = set[str]()
+    for one in nodes(parts):
+        if isinstance(one, m.Call):
+            found.add(receiver(one))
+        found.add(name_of(one).removesuffix(".__dict__"))
+    return found - {""}
 
 
 def _is_key(key: Any, keys: set[str]) -> bool:
@@ -69,67 +162,34 @@ def _updated(loop: m.For | m.While) -> set[str]:
 
 def _assigned(stmt: m.Stmt) -> Iterator[tuple[str, m.Expr | None]]:
     """The variables that a statement assigns, with what; for ``x += 1`` that is computed from ``x``."""
-    if isinstance(stmt, m.AugAssign) and isinstance(stmt.target, m.Name):
-        yield stmt.target.id, m.BinOp(stmt.op, stmt.target, stmt.value, stmt.start, stmt.end)
+    if isinstance(stmt, m.AugAssign) and (name := name_of(stmt.target)):
+        yield name, m.BinOp(stmt.op, stmt.target, stmt.value, stmt.start, stmt.end)
         return
-    single = isinstance(stmt, m.Assign) and all(isinstance(one, m.Name) for one in stmt.targets)
     targets = stmt.targets if isinstance(stmt, m.Assign) else [getattr(stmt, "target", None)]
-    for name in sorted(
-        _stored(one for one in targets if one is not None and not isinstance(one, m.Subscript))
-    ):
+    single = isinstance(stmt, m.Assign) and all(map(name_of, targets))
+    held = {name for one in nodes(filter(None, targets)) if (name := name_of(one))}
+    # Of ``x["key"] = 1``, it is not the dictionary that is assigned.
+    held -= {name_of(one.value) for one in nodes(filter(None, targets)) if isinstance(one, m.Subscript)}
+    for name in sorted(held):
         yield name, stmt.value if isinstance(stmt, m.Assign) and single else None
 
 
-def _begun_attributes(facts: m.FileFacts, loop: m.For | m.While, found: set[str]) -> set[str]:
-    """Those of some attributes that the functions of a file set to numbers outside of a loop, and to nothing else."""
-    inside = {id(stmt) for stmt in statements([loop])}
-    numbers, others = set[str](), set[str]()
-    for function in facts.functions:
-        for stmt in statements(function.body):
-            if id(stmt) in inside:
-                continue
-            for name, _ in _assigned(stmt):
-                last = name.rpartition(".")[2]
-                (numbers if name in set(set_to_number(stmt)) else others).add(last)
-        if any(
-            isinstance(one, m.Name) and one.id.rpartition(".")[2] in _BY_NAME for one in nodes(function.body)
-        ):
-            return set()
-    return {one for one in found if (last := one.rpartition(".")[2]) in numbers and last not in others}
-
-
-_BY_NAME = frozenset({"__dict__", "vars", "setattr"})
-"""What may set attributes whose names are not written."""
-
-
 class _Slice:
-    """What the training in a loop depends on, by the variables of its body alone."""
+    """What something depends on in a block, by the variables of that alone."""
 
-    def __init__(self, run: RunView, loop: m.For | m.While) -> None:
-        self.run = run
-        self.loop = loop
-        func = run.frame.func
-        self.own = func.fn.params[0].name if func is not None and func.receiver is not None else ""
+    def __init__(self, body: list[m.Stmt], takes: Callable[[str], bool]) -> None:
+        self.held = list(statements(body))
+        self.takes = takes
         self.tests: dict[int, tuple[m.Expr, ...]] = {}
-        self._note_tests(loop.body, ())
+        self._note_tests(body, ())
         self.found = set[str]()
         self.open: list[str] = []
 
     def names(self) -> set[str]:
-        """All variables on which the training depends."""
-        held = list(statements(self.loop.body))
-        for stmt in held:
-            for one in nodes([stmt]):
-                if isinstance(one, m.Call) and called_name(one) == "backward":
-                    self._need([one], stmt)
-            if isinstance(stmt, m.For) and _is_groups(stmt.iter):
-                groups = _names([stmt.target])
-                for inner in statements(stmt.body):
-                    if isinstance(inner, m.Assign | m.AugAssign) and _sets_part(inner, groups):
-                        self._need([inner.value], inner)
+        """All variables on which that depends which is needed."""
         while self.open:
             name = self.open.pop()
-            for stmt in held:
+            for stmt in self.held:
                 self._follow(name, stmt)
         return self.found
 
@@ -137,23 +197,18 @@ class _Slice:
         """What a variable on which the training depends is made of in a statement."""
         if isinstance(stmt, m.For):
             if name in _stored([stmt.target]):
-                self._need([stmt.iter], stmt)
+                self.need([stmt.iter], stmt)
         elif isinstance(stmt, m.Assign | m.AugAssign):
             targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
             if name in _stored(targets):
-                self._need([stmt.value], stmt)
+                self.need([stmt.value], stmt)
         elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
             call = stmt.value
-            if receiver(call) == name and name != self.own and self._is_own(name):
-                self._need([*call.args, *call.keywords], stmt)
+            if receiver(call) == name and self.takes(name):
+                self.need([*call.args, *call.keywords], stmt)
 
-    def _is_own(self, name: str) -> bool:
-        """Whether a method may put what it is given into an object: that is a collection, or of a class of the program."""
-        value = self.run.value_of(m.Name(name, self.loop.start, self.loop.start))
-        return isinstance(value, v.Inst | v.Items | v.Mapping)
-
-    def _need(self, parts: list[Any], stmt: m.Stmt) -> None:
-        """The training depends on some expressions, and on the tests around them."""
+    def need(self, parts: list[Any], stmt: m.Stmt | None) -> None:
+        """Some expressions are needed, and the tests around their statement."""
         names = _names([*parts, *self.tests.get(id(stmt), ())])
         self.open += sorted(names - self.found)
         self.found |= names
@@ -183,16 +238,16 @@ def _sets_part(stmt: m.Assign | m.AugAssign, names: set[str]) -> bool:
 
 
 def _names(parts: Iterable[Any]) -> set[str]:
-    """The variables and attributes that are read in some expressions, of ``x.y`` also ``x``."""
-    return {
-        name
-        for one in nodes(parts)
-        if isinstance(one, m.Name)
-        for name in accumulate(one.id.split("."), "{}.{}".format)
-    }
+    """The variables, attributes and items that are read in some expressions, of ``x.y`` also ``x``."""
+    found = set[str]()
+    for one in nodes(parts):
+        if isinstance(one, m.Name):
+            found.update(accumulate(one.id.split("."), "{}.{}".format))
+        elif name := name_of(one):
+            found.add(name)
+    return found
 
 
 def _stored(targets: Iterable[Any]) -> set[str]:
-    """The variables and attributes that are assigned as some targets, themselves or an item of them."""
-    held = (one.value if isinstance(one, m.Subscript) else one for one in targets)
-    return {one.id for one in nodes(held) if isinstance(one, m.Name)}
+    """The variables, attributes and items that are assigned as some targets, and what an item is one of."""
+    return {name for one in nodes(targets) if (name := name_of(one))}

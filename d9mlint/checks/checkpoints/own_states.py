@@ -50,6 +50,34 @@ def counted(run: RunView, cls: v.Cls, methods: Iterable[str]) -> tuple[str, ...]
     return tuple(sorted((changed & tested) - handled)) if not counts & handled else ()
 
 
+def updated_by(run: RunView, cls: v.Cls, methods: Iterable[str]) -> set[str]:
+    """The attributes of an object that methods only compute from what they were. What others than these name for more
+    than to set it to a value that is written there is saved, or restored, by them."""
+    passes = _passes(run, cls, methods)
+    updated, other = set[str](), set[str]()
+    for method in passes:
+        me = _me(method)
+        other |= set(_set_first(cls, method))
+        for stmt in statements(method.fn.body):
+            from_itself = isinstance(stmt, m.AugAssign) or (
+                isinstance(stmt, m.Assign)
+                and {own(one, me) for one in stmt.targets}
+                <= {own(one, me) for one in nodes([stmt.value]) if isinstance(one, m.Name)}
+            )
+            for one in _targets(stmt):
+                plain = isinstance(one, m.Name) and from_itself
+                (updated if plain else other).add(own(one, me))
+    if not updated - other - {""}:
+        return set()
+    handled = {name for method in _others(cls, passes) for name in _handled(method)}
+    return updated - other - handled - {""}
+
+
+def called_methods(cls: v.Cls, names: Iterable[str]) -> list[v.Func]:
+    """Methods of a class, and other methods of it that they call."""
+    return list(_called(cls, names))
+
+
 def _passes(run: RunView, cls: v.Cls, names: Iterable[str]) -> list[v.Func]:
     """Methods of a class, and other methods of it that they call. The files of its classes are looked at as wholes then."""
     passes = list(_called(cls, names))

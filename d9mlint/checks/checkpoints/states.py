@@ -10,10 +10,11 @@ from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_L
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.carried_on import carried_on, stored_with
+from d9mlint.checks.checkpoints.carried_on import carried_on, saved_in, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
+from d9mlint.checks.checkpoints.first_numbers import last_of, owner_of
 from d9mlint.checks.checkpoints.own_draws import OwnDraws
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
@@ -280,6 +281,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
     """Variables that hold the best score so far by which loops decide to save something, and the loops."""
     carried_on = remembered(set[tuple[str, str]])
     """Variables with which loops go on from round to round, and on which their training depends, and the loops."""
+    in_models = remembered(set[tuple[str, tuple[str, int], bool, str]])
+    """Attributes of models with which loops go on so, the classes, whether they are a part of the states, and the loops."""
     held_names = remembered(set[str])
     """Variables of loops that have what is saved under some key."""
     reordered = remembered(set[tuple[str, str]])
@@ -289,7 +292,9 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
     shuffled_if = remembered(set[tuple[str, str]])
     """Variables that hold a loader which shuffles with the generator of PyTorch, if an option is given."""
     whole = remembered(set[tuple[str, int]])
-    """Classes of objects that are saved whole."""
+    """Classes of objects that are saved whole, or whose states are,"""
+    pickled = remembered(set[tuple[str, int]])
+    """and of those that are saved whole."""
     carried = remembered(set[Site])
     """Where generators were made that are seeded in a loop, or whose state the program keeps."""
     scalers = remembered_table(Site, tuple[ModuleFile, str, frozenset[tuple[str, int]], str])
@@ -329,6 +334,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
     later, what it calls them (empty for what keeps no state), and whether they are optimizers."""
     kept_names = remembered(set[str])
     """Variables and keys that are written where something is saved."""
+    kept_objects = remembered(set[str])
+    """What is saved there, and what has the methods that give what is saved."""
     kept = remembered(set[Site])
     """Those of them whose state is saved, in whatever file."""
     weights = remembered(list[Saved])
@@ -597,7 +604,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         loop, begins = event
         if not begins and loop.key in self.trains_in and self.run.entry is not None:
             self._stopped_by(loop)
-            self._carries(loop)
+            if self.loads:
+                self._carries(loop)
         if begins and loop.over is not None and self.run.entry is not None:
             self._taken(loop.over)
         start = start_of(self.run, loop) if begins else None
@@ -614,7 +622,11 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
 
     def _carries(self, loop: Loop) -> None:
         """A loop that trains goes on with variables."""
-        self.carried_on.update((name, loop.key) for name in carried_on(self.run, loop))
+        names, of_models = carried_on(self.run, loop)
+        self.carried_on.update((name, loop.key) for name in names)
+        self.in_models.update(
+            (name, _place_of(cls)[:2], in_state, loop.key) for name, cls, in_state in of_models
+        )
 
     def _stopped_by(self, loop: Loop) -> None:
         """A loop that trains ends when objects of the program say so, which may count for that."""
@@ -691,12 +703,14 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         self.kept.update(sites)
         written = _written(call.node)
         self.kept_names.update(written)
-        self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(loop))
+        self.kept_objects.update(saved_in(call.node.args[:1] if isinstance(call.node, m.Call) else ()))
+        self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(self.run, loop))
         self.best.update(
             (name, loop.key) for loop in self.run.loops for name in best_of(self.run, loop, call.node)
         )
         self.hidden.update(hidden)
         self.whole.update(_classes(content))
+        self.pickled.update(_classes(content, states=False))
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))
@@ -1023,7 +1037,7 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
                 lacks.append(
                     f"the state of `{known.name}` ({listed([f'`{one}`' for one in known.attributes])})"
                 )
-            ending = [] if open_world else self._ending(loops)
+            ending = [] if open_world else self._ending(place, loops)
             if ending:
                 others = [*others, *ending]
                 variables = "variable" if len(ending) == 1 else "variables"
@@ -1037,7 +1051,7 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
             if memories:
                 others = [*others, *memories]
                 lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
-            best = [] if open_world or not self.loads else self._best(loops, ending)
+            best = [] if open_world or not self.loads else self._best(place, loops, ending)
             if best:
                 others = [*others, *best]
                 scores = "score" if len(best) == 1 else "scores"
@@ -1045,7 +1059,8 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
             carried = [] if open_world or not self.loads else self._variables(place, loops, {*best, *ending})
             if carried:
                 others = [*others, *carried]
-                nouns = "variable" if len(carried) == 1 else "variables"
+                nouns = "variable" if all(map(str.isidentifier, carried)) else "value"
+                nouns += "s" if len(carried) > 1 else ""
                 lacks.append(
                     f"the {nouns} {listed([f'`{one}`' for one in carried])}, on which training depends"
                 )
@@ -1161,28 +1176,53 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         training = {loop for loop in loops if loop in self.trains_in}
         return self.unsaved_generators(training, {*self.kept, *self.carried})
 
-    def _ending(self, loops: frozenset[str]) -> list[str]:
-        """The variables that say when loops end that train, and that nothing saves."""
+    def _ending(self, place: Where, loops: frozenset[str]) -> list[str]:
+        """The numbers that say when loops end that train, and that nothing saves."""
         found = {name for name, loop in self.ending if loop in loops and loop in self.trains_in}
-        return sorted(found - set(self.kept_names))
+        return self._unsaved(place, loops, found)
 
-    def _best(self, loops: frozenset[str], ending: list[str]) -> list[str]:
+    def _best(self, place: Where, loops: frozenset[str], ending: list[str]) -> list[str]:
         """The best scores so far of loops that train, which say whether the next weights replace the best ones."""
         found = {name for name, loop in self.best if loop in loops and loop in self.trains_in}
-        return sorted(found - {*self.kept_names, *ending})
+        return self._unsaved(place, loops, found - {*ending})
 
     def _variables(self, place: Where, loops: frozenset[str], named: set[str]) -> list[str]:
-        """The other variables with which loops go on that train, and that nothing saves."""
+        """The other numbers with which loops go on that train, and that nothing saves."""
         found = {name for name, loop in self.carried_on if loop in loops and loop in self.trains_in}
-        kept = {one.rpartition(".")[2] for one in self.kept_names}
-        found -= {*self.held_names, *named}
-        found = {one for one in found if one.rpartition(".")[2] not in kept}
+        known = self._unsaved(place, loops, found - {*self.held_names, *named})
+        in_models = {
+            name
+            for name, cls, in_state, loop in self.in_models
+            if loop in loops
+            and loop in self.trains_in
+            and cls not in (self.whole if in_state else self.pickled)
+            and not (in_state and self._is_in_state(name))
+        }
+        return sorted({*known, *self._unsaved(place, loops, in_models, of_models=True)})
+
+    def _unsaved(
+        self, place: Where, loops: frozenset[str], found: set[str], of_models: bool = False
+    ) -> list[str]:
+        """Those of some variables, attributes and items that no file holds, and nothing does that a file holds: the state
+        of a model does not hold its attributes."""
+        kept = {last_of(one) for one in self.kept_names}
+        found = {one for one in found if last_of(one) not in kept}
+        objects = set(self.kept_objects)
         paths = {place.site.path, *(loop.rpartition(":")[0] for loop in loops)}
         by_path = self.run.modules.by_path
         for path in sorted(paths) if found else ():
             if path in by_path:
-                found -= stored_with(self.run.whole(by_path[path]), kept)
-        return sorted(found)
+                objects |= stored_with(self.run.whole(by_path[path]), kept)
+        return sorted(
+            one for one in found if one not in objects and (of_models or owner_of(one) not in objects)
+        )
+
+    def _is_in_state(self, name: str) -> bool:
+        """Whether the program saves the state of something of which an attribute is a part."""
+        while name := owner_of(name):
+            if name in self.kept_objects:
+                return True
+        return False
 
     def _is_key(self, value: v.Value) -> bool:
         return any(
@@ -1432,9 +1472,9 @@ def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], s
     return sites, hidden
 
 
-def _classes(value: v.Value, depth: int = 0) -> set[tuple[str, int]]:
-    """The classes of the objects that are in a value, or whose states are."""
-    if isinstance(value, v.Obj):
+def _classes(value: v.Value, depth: int = 0, states: bool = True) -> set[tuple[str, int]]:
+    """The classes of the objects that are in a value, or whose ``states`` are."""
+    if isinstance(value, v.Obj) and states:
         value = value.attrs.get("@owner", value)
     if isinstance(value, v.Inst):
         return {(value.cls.file.path, value.cls.cls.start)}
@@ -1448,7 +1488,7 @@ def _classes(value: v.Value, depth: int = 0) -> set[tuple[str, int]]:
             if isinstance(value, v.AnyOf)
             else []
         )
-    return set().union(*(_classes(one, depth + 1) for one in held)) if depth <= 4 else set()
+    return set().union(*(_classes(one, depth + 1, states) for one in held)) if depth <= 4 else set()
 
 
 def _only_states(content: v.Mapping | v.Items) -> bool:

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.checks.checkpoints.first_numbers import (
+    begun,
+    begun_outside,
+    names_in,
+    set_to_number,
+    stored_names,
+)
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import called_name, nodes, statements
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import Loop
     from d9mlint.interp.view import RunView
 
 _CALLED = "__call__"
-_counting: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
+_counting: dict[int, tuple[m.For | m.While, frozenset[str]]] = memo()
 _known: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
 
 
@@ -62,64 +69,80 @@ def _asked(loop: m.For | m.While) -> Iterator[str]:
                 yield stmt.value.func.id
 
 
-def ends_by(loop: Loop) -> tuple[str, ...]:
+def ends_by(run: RunView, loop: Loop) -> tuple[str, ...]:
     """The variables by which a loop says when to end, and which begin with a number: it counts one of them, sets that
     anew in some rounds, and compares others to know in which."""
     known = _counting.get(id(loop.stmt))
     if known is None or known[0] is not loop.stmt:
-        names = sorted(_counters(loop.frame.function, loop.stmt))
-        known = _counting[id(loop.stmt)] = (loop.stmt, tuple(names))
-    return known[1]
+        known = _counting[id(loop.stmt)] = (loop.stmt, frozenset(_counters(loop.stmt)))
+    return tuple(sorted(_begun(run, loop, set(known[1])))) if known[1] else ()
 
 
-def _counters(function: m.Function, loop: m.For | m.While) -> set[str]:
+def _counters(loop: m.For | m.While) -> set[str]:
     held = list(_own(loop.body))
     counted = {
-        one.target.id
+        name
         for one in held
-        if isinstance(one, m.AugAssign) and isinstance(one.target, m.Name) and isinstance(one.value, m.Const)
+        if isinstance(one, m.AugAssign) and isinstance(one.value, m.Const)
+        for name in stored_names(one)
     }
-    asked = _variables([one.test for one in held if isinstance(one, m.If) and any(map(_ends, one.body))])
+    asked = names_in([one.test for one in held if isinstance(one, m.If) and any(map(_ends, one.body))])
     for one in held:
         if isinstance(one, m.If) and any(_sets_flag(stmt) in asked for stmt in one.body):
-            asked |= _variables([one.test])
+            asked |= names_in([one.test])
     found = set[str]()
     for one in held if counted & asked else ():
         if isinstance(one, m.If):
             for block in (one.body, one.orelse):
                 numbers = {name for stmt in block for name in set_to_number(stmt)} & counted & asked
-                compared = _variables([one.test]) & {name for stmt in block for name in _stored(stmt)}
+                compared = names_in([one.test]) & {name for stmt in block for name in stored_names(stmt)}
                 found |= numbers | (compared if numbers else set())
-    return begun(function, loop, found)
+    return found
+
+
+def _begun(run: RunView, loop: Loop, found: set[str]) -> set[str]:
+    """Those of what a loop names that begins with numbers."""
+    own = {one for one in found if one.isidentifier()}
+    return begun(run, loop, own) | begun_outside(run, loop, found - own)
 
 
 def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
     """The variables that a loop compares to know whether to save something, which begin with a number and which it gives
     another one where it saves: the best score so far. ``call`` saves it, or what runs in that place does."""
-    at: int | None = call.start
-    for frame in run.stack():
-        if frame.caller is loop.frame and frame.call_site is not None:
-            at = frame.call_site.start
+    at, frame, found = call.start, run.frame, set[str]()
+    while frame is not loop.frame:
+        shared = {name for one in frame.function.body if isinstance(one, m.ScopeDecl) for name in one.names}
+        names = _best_in(frame.function.body, at)
+        found |= {name for name in names if not name.isidentifier() or name in shared}
+        if frame.caller is None or frame.call_site is None:
+            return set()
+        at, frame = frame.call_site.start, frame.caller
+    elsewhere = begun_outside(run, loop, found) if found else found
+    return elsewhere | _begun(run, loop, _best_in(loop.stmt.body, at))
+
+
+def _best_in(body: list[m.Stmt], at: int | None) -> set[str]:
+    """What a block compares to know whether to do the call at a place, and assigns where it does."""
     found = set[str]()
-    for one in _own(loop.stmt.body):
+    for one in _own(body):
         if isinstance(one, m.If) and any(
             isinstance(part, m.Call) and part.start == at for part in nodes(one.body)
         ):
             if _compares(one.test):
-                found |= _variables([one.test]) & {name for stmt in one.body for name in _stored(stmt)}
+                found |= names_in([one.test]) & {name for stmt in one.body for name in stored_names(stmt)}
             elif isinstance(one.test, m.Name):
-                found |= _compared_for(one, one.test.id, loop.stmt.body)
-    return begun(loop.frame.function, loop.stmt, found) if found else found
+                found |= _compared_for(one, one.test.id, body)
+    return found
 
 
 def _compared_for(flag: m.If, name: str, body: Iterable[m.Stmt]) -> set[str]:
     """The variables that a loop compares to set a flag, and assigns where that is set, or from what they were:
     ``is_best = loss < best; best = min(loss, best)``."""
     given = [stmt for stmt in _own(body) if isinstance(stmt, m.Assign)]
-    tests = [stmt.value for stmt in given if name in _stored(stmt) and _compares(stmt.value)]
-    kept = {one for stmt in given for one in _stored(stmt) if one in _variables([stmt.value])}
-    kept |= {one for stmt in flag.body for one in _stored(stmt)}
-    return _variables(tests) & kept
+    tests = [stmt.value for stmt in given if name in stored_names(stmt) and _compares(stmt.value)]
+    kept = {one for stmt in given for one in stored_names(stmt) if one in names_in([stmt.value])}
+    kept |= {one for stmt in flag.body for one in stored_names(stmt)}
+    return names_in(tests) & kept
 
 
 def _compares(test: m.Expr) -> bool:
@@ -128,61 +151,6 @@ def _compares(test: m.Expr) -> bool:
 
 
 _ORDERING = frozenset({"<", ">", "<=", ">="})
-
-
-def begun(function: m.Function, loop: m.For | m.While, found: set[str]) -> set[str]:
-    """Those of some variables that a function begins with numbers before a loop, and with nothing else."""
-    inside = {id(stmt) for stmt in statements([loop])}
-    repeated = {
-        id(part)
-        for stmt in statements(function.body)
-        if isinstance(stmt, (m.For, m.While))
-        for part in statements([stmt])
-    }
-    first = set[str]()
-    for stmt in statements(function.body):
-        if id(stmt) not in inside:
-            stored = set(_stored(stmt))
-            first |= stored
-            # What something else begins it with may be what was saved.
-            found -= stored - (set[str]() if id(stmt) in repeated else {*set_to_number(stmt)})
-    return found & first
-
-
-def _variables(parts: Iterable[Any]) -> set[str]:
-    return {one.id for one in nodes(parts) if isinstance(one, m.Name) and "." not in one.id}
-
-
-def _stored(stmt: m.Stmt) -> Iterator[str]:
-    """The variables that a statement assigns."""
-    targets = stmt.targets if isinstance(stmt, m.Assign) else []
-    if isinstance(stmt, (m.AnnAssign, m.AugAssign)):
-        targets = [stmt.target]
-    for one in targets:
-        yield from _variables([one])
-
-
-def set_to_number(stmt: m.Stmt) -> Iterator[str]:
-    """The variables that an assignment sets to numbers that are written there, also as ``float("inf")`` and ``np.inf``."""
-    if not isinstance(stmt, m.Assign):
-        return
-    for target in stmt.targets:
-        pairs: list[tuple[m.Expr, m.Expr]] = [(target, stmt.value)]
-        if isinstance(target, m.Seq) and isinstance(stmt.value, m.Seq):
-            pairs = list(zip(target.elts, stmt.value.elts, strict=False))
-        for one, value in pairs:
-            if isinstance(one, m.Name) and _is_number(value):
-                yield one.id
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, m.Unary):
-        value = value.operand
-    if isinstance(value, m.Call):
-        return called_name(value) == "float" and all(isinstance(one, m.Const) for one in value.args)
-    if isinstance(value, m.Name):
-        return value.id.rpartition(".")[2] == "inf"
-    return isinstance(value, m.Const) and type(value.value) in (int, float)
 
 
 def _sets_flag(stmt: m.Stmt) -> str:
