@@ -552,10 +552,9 @@ class Interp:
             return mode
         return self._modes_before.setdefault((model, self.branch_number, HEAP.act.start), mode)
 
-    @property
-    def trainer_switch(self) -> str:
-        """How the trainer that trains is made deterministic."""
-        return self.activity.trainer_switch
+    def trainer_switch(self, site: Site) -> str:
+        """How the trainer that trains at a place is made deterministic."""
+        return self.activity.trainer_switches.get((site.path, site.end)) or ""
 
     @property
     def training_loops(self) -> frozenset[str]:
