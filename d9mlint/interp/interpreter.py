@@ -85,7 +85,7 @@ from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds
+from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds, unpacked
 from d9mlint.interp.trail import FUNCTIONS, Trail, every_function, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
@@ -230,6 +230,8 @@ class Interp:
         # Loops that are running, outermost first.
         self.loops = Running()
         self.branching = 0
+        # The body of the `try` that runs, if it has handlers: what a statement there takes for granted may not hold.
+        self.tried: list[m.Stmt] = []
         # The time at which the innermost branch began, with how many were running then.
         self.branch_began = (0, 0)
         self.branch_number = self._branches = 0
@@ -1442,7 +1444,9 @@ class Interp:
         if instead is not None:
             self._handle(instead, stmt)
         else:
+            outer, self.tried = self.tried, stmt.body if handlers else self.tried
             self.block(stmt.body)
+            self.tried = outer
             if self.state.alive:
                 self.block(stmt.orelse)
         end, end_vars = self.state, dict(env.vars)
@@ -2052,6 +2056,9 @@ def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
         value = interp.orders.assigned(interp, stmt, value)
     for target in stmt.targets:
         assign(interp, target, value)
+        if type(target) is m.Seq and type(stmt.value) is not m.Subscript:
+            if not any(one is stmt for one in interp.tried):
+                unpacked(value, target)
 
 
 def _exec_ann_assign(interp: Interp, stmt: m.AnnAssign) -> None:

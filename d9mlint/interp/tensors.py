@@ -21,6 +21,7 @@ from d9mlint.interp.devices import DEFAULT_DEVICE, named
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.shapes import NOTHING, Form, form
 from d9mlint.interp.weights_on_cpu import are_on_cpu
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -810,6 +811,23 @@ def second(interp: RunView, value: v.Value) -> v.Value | None:
     made = make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct", single))
     made.args = v.Args([value])
     return made
+
+
+def unpacked(value: v.Value, target: m.Seq) -> None:
+    """The sizes of a tensor fall to so many targets, ``n, m = x.shape``: it has as many dimensions, or the program does
+    not go on."""
+    owner, count = value.owner if isinstance(value, (v.Member, v.Obj)) else None, len(target.elts)
+    of_shape = isinstance(value, v.Member) and value.name == "shape"
+    of_size = isinstance(value, v.Obj) and value.api in _ALL_SIZES and not list(value.args.values())
+    if not (of_shape or of_size) or not isinstance(owner, v.Obj) or owner.form is None:
+        return
+    starred = any(isinstance(one, m.Star) for one in target.elts)
+    if owner.form.sizes is None and not starred and count <= shapes.MAX_RANK:
+        owner.form = owner.form._replace(sizes=(None,) * count, least=0)
+
+
+_ALL_SIZES = frozenset({f"{TENSOR}.size"})
+"""The methods of tensors that give all sizes where none is asked for."""
 
 
 def row(value: v.Obj) -> Form:
