@@ -232,6 +232,8 @@ class Interp:
         self.branching = 0
         # The body of the `try` that runs, if it has handlers: what a statement there takes for granted may not hold.
         self.tried: list[m.Stmt] = []
+        # The births of objects of which the program makes only one, and for each of which in turn something is done.
+        self.one_of: list[tuple[int, ...]] = []
         # The time at which the innermost branch began, with how many were running then.
         self.branch_began = (0, 0)
         self.branch_number = self._branches = 0
@@ -346,6 +348,7 @@ class Interp:
         self.contexts = Active(CONTEXT)
         circumstances, HEAP.act.circumstances = HEAP.act.circumstances, set()
         self.branching = self.repeating = 0
+        one_of, self.one_of = self.one_of, []
         active, self.active = self.active, {}
         import_steps, self.import_steps = self.import_steps, 0
         # What an import does must not depend on what the program ran before.
@@ -365,6 +368,7 @@ class Interp:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
+        self.one_of = one_of
         # No context is active in an import and no loop runs, whatever is where it stands.
         circumstances.update(one for one in HEAP.act.circumstances if one[0] not in (CONTEXT, LOOPS))
         HEAP.act.circumstances = circumstances
