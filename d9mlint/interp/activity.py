@@ -52,7 +52,7 @@ from d9mlint.interp.listening import (
     on_method,
     on_object_attribute,
 )
-from d9mlint.interp.memory import Memory, Tick, noted, remembered
+from d9mlint.interp.memory import Memory, Tick, noted, remembered, remembered_table
 from d9mlint.interp.methods import BINDING
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
@@ -271,8 +271,8 @@ class Activity:
     """What was applied whose gradient the program computes itself,"""
     gone_back = remembered(int)
     """and for how much of that a gradient was taken."""
-    trainer_switch = remembered(str)
-    """How the trainer that trains is made deterministic."""
+    trainer_switches = remembered_table(tuple[str, int], str)
+    """How the trainers that train are made deterministic, by the file and the end of the call that lets them train."""
 
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
@@ -402,13 +402,16 @@ class Activity:
             return f"set {entry.switch.removeprefix('pass ').partition(' to ')[0]} in {options}"
         return entry.switch if there else ""
 
+    def _switched_by(self, switch: str, node: Any) -> None:
+        here = self._interp.here(node)
+        self.trainer_switches.setdefault((here.path, here.end), lambda: switch)
+
     def _runs(self, found: Runner, call: CallEvent, name: str) -> None:
         if found.entry.library == "tensorflow":
             _trains_tf(self._interp, call.node, "fit")
             return
-        if TORCH_TRAIN not in self._interp.places:
-            made = (call.owner.api, call.owner.node) if isinstance(call.owner, v.Obj) else ("", None)
-            self.trainer_switch = self._switch(found.entry, *made)
+        made = (call.owner.api, call.owner.node) if isinstance(call.owner, v.Obj) else ("", None)
+        self._switched_by(self._switch(found.entry, *made), call.node)
         device = asked(self._interp, found.entry, call.args) or found.device
         _trains_torch(self._interp, call.node, name, device or tensors.device(call.args.values()))
 
@@ -429,8 +432,7 @@ class Activity:
         if found.entry.constructs and found.entry.library == "tensorflow":
             _trains_tf(self._interp, call.node, call.api)
         elif found.entry.constructs:
-            if TORCH_TRAIN not in self._interp.places:
-                self.trainer_switch = self._switch(found.entry, call.api, call.node)
+            self._switched_by(self._switch(found.entry, call.api, call.node), call.node)
             _trains_torch(self._interp, call.node, call.api, found.device)
         if found.entry.returns and found.device in ACCELERATORS:
             note(self._interp, found.device, call.node, call.api)

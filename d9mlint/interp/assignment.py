@@ -256,8 +256,9 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         owner.attributes = True
     elif isinstance(owner, v.AnyOf):
         interp.branching += 1
-        for one in owner.values:
-            set_attribute(interp, one, name, value, node)
+        with tensors.of_one_of(interp, owner.values):
+            for one in owner.values:
+                set_attribute(interp, one, name, value, node)
         interp.branching -= 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
@@ -239,7 +238,8 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     elif len(runs) == 1:
         runs[0]()
     else:
-        interp.branch(runs)
+        with tensors.of_one_of(interp, func.values):
+            interp.branch(runs)
         _each_is_loaded(interp, func, loaded)
     return v.join(results, max(v.MAX_ALTERNATIVES, len(results)))
 
@@ -270,11 +270,7 @@ def _each_is_loaded(interp: Interp, func: v.AnyOf, loaded: dict[str, Setting]) -
     those of the one that there is."""
     if not loaded:
         return
-    owners = [one.receiver if isinstance(one, v.Func) else getattr(one, "owner", None) for one in func.values]
-    births = [one.birth for one in owners if isinstance(one, (v.Inst, v.Obj))]
-    if len(births) == len(owners) and all(
-        interp.partings.exclusive(one, other) for one, other in itertools.combinations(births, 2)
-    ):
+    if interp.partings.of_one([tensors.birth_of(one) for one in func.values]):
         for name, setting in loaded.items():
             interp.state.modes[name] = setting
 

@@ -85,7 +85,7 @@ from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
-from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds
+from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds, unpacked
 from d9mlint.interp.trail import FUNCTIONS, Trail, every_function, functions
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
@@ -230,6 +230,10 @@ class Interp:
         # Loops that are running, outermost first.
         self.loops = Running()
         self.branching = 0
+        # The body of the `try` that runs, if it has handlers: what a statement there takes for granted may not hold.
+        self.tried: list[m.Stmt] = []
+        # The births of objects of which the program makes only one, and for each of which in turn something is done.
+        self.one_of: list[tuple[int, ...]] = []
         # The time at which the innermost branch began, with how many were running then.
         self.branch_began = (0, 0)
         self.branch_number = self._branches = 0
@@ -344,6 +348,7 @@ class Interp:
         self.contexts = Active(CONTEXT)
         circumstances, HEAP.act.circumstances = HEAP.act.circumstances, set()
         self.branching = self.repeating = 0
+        one_of, self.one_of = self.one_of, []
         active, self.active = self.active, {}
         import_steps, self.import_steps = self.import_steps, 0
         # What an import does must not depend on what the program ran before.
@@ -363,6 +368,7 @@ class Interp:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
+        self.one_of = one_of
         # No context is active in an import and no loop runs, whatever is where it stands.
         circumstances.update(one for one in HEAP.act.circumstances if one[0] not in (CONTEXT, LOOPS))
         HEAP.act.circumstances = circumstances
@@ -552,10 +558,9 @@ class Interp:
             return mode
         return self._modes_before.setdefault((model, self.branch_number, HEAP.act.start), mode)
 
-    @property
-    def trainer_switch(self) -> str:
-        """How the trainer that trains is made deterministic."""
-        return self.activity.trainer_switch
+    def trainer_switch(self, site: Site) -> str:
+        """How the trainer that trains at a place is made deterministic."""
+        return self.activity.trainer_switches.get((site.path, site.end)) or ""
 
     @property
     def training_loops(self) -> frozenset[str]:
@@ -1443,7 +1448,9 @@ class Interp:
         if instead is not None:
             self._handle(instead, stmt)
         else:
+            outer, self.tried = self.tried, stmt.body if handlers else self.tried
             self.block(stmt.body)
+            self.tried = outer
             if self.state.alive:
                 self.block(stmt.orelse)
         end, end_vars = self.state, dict(env.vars)
@@ -2053,6 +2060,9 @@ def _exec_assign(interp: Interp, stmt: m.Assign) -> None:
         value = interp.orders.assigned(interp, stmt, value)
     for target in stmt.targets:
         assign(interp, target, value)
+        if type(target) is m.Seq and type(stmt.value) is not m.Subscript:
+            if not any(one is stmt for one in interp.tried):
+                unpacked(value, target)
 
 
 def _exec_ann_assign(interp: Interp, stmt: m.AnnAssign) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
@@ -84,6 +85,13 @@ class Partings:
             if first is not None and parting.branch(other) not in (None, first):
                 return True
         return False
+
+    def of_one(self, births: Sequence[int | None]) -> bool:
+        """Whether of several objects the program makes only one, by the times at which they are made."""
+        known = [one for one in births if one is not None]
+        return len(known) == len(births) and all(
+            self.exclusive(one, other) for one, other in itertools.combinations(known, 2)
+        )
 
     def parted(self, time: int) -> bool:
         """Whether a time lies in a branch that has met others."""

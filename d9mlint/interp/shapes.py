@@ -262,9 +262,10 @@ def _is_dtype_member(value: v.Value) -> bool:
 
 def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Sizes | None:
     """The sizes of what a call gives."""
-    if entry.rank is not None:
-        return (None,) * entry.rank
     kind = entry.sizes
+    if entry.rank is not None:
+        known = len(old.sizes) if kind == "rank" and old.sizes is not None else entry.rank
+        return (None,) * known
     if kind == "unknown":
         return None
     if kind == "input":

@@ -40,6 +40,9 @@ TF_PATCHES = (
     "tfdeterminism.patch.patch",
     "fwd9m.tensorflow.enable_determinism",
 )
+ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
+FULL = ("transformers.enable_full_determinism", "transformers.trainer_utils.enable_full_determinism")
+"""The arguments of Hugging Face's trainers, and the function that does what these do with ``full_determinism=True``."""
 LIGHTNING_TRAINERS = (
     "lightning.Trainer",
     "lightning.pytorch.Trainer",
@@ -93,8 +96,8 @@ class Switches:
     """Whether the program builds graphs as in TensorFlow 1."""
     tf_graph_unknown = remembered(bool)
     """Whether it may: an option makes it, or it makes what raises where nothing does."""
-    tf_variables = remembered_table(str, bool)
-    """Variables that enable it and were set."""
+    tf_variables = remembered_table(str, str)
+    """Variables that enable it and were set, with the option that leads there, empty where none does."""
 
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
@@ -116,6 +119,12 @@ class Switches:
     def tf_variable(self) -> bool:
         """Whether a variable enables op determinism."""
         return any(name in self.tf_variables for name in TF_VARIABLES)
+
+    @property
+    def tf_by_default(self) -> bool:
+        """Whether a call or a variable enables op determinism without an option."""
+        by_call = self.tf_on and not self._interp.mode(OP_DETERMINISM).option
+        return by_call or any(self.tf_variables.get(name) == "" for name in TF_VARIABLES)
 
     @property
     def tf_wanted(self) -> bool:
@@ -171,7 +180,7 @@ class Switches:
                 self._interp.set_mode(DETERMINISTIC, v.FALSE, call.node)
                 self.reset = Where(self._interp, call.node, call_text(call))
 
-    @on_call("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
+    @on_call(*ARGUMENTS)
     def arguments(self, call: CallEvent) -> None:
         """``TrainingArguments(full_determinism=True)``."""
         full = call.args.kw.get("full_determinism")
@@ -183,7 +192,7 @@ class Switches:
         """The same of arguments that exist already; their trainer reads it when it is made."""
         self._set(event.value, event.node)
 
-    @on_call("transformers.enable_full_determinism", "transformers.trainer_utils.enable_full_determinism")
+    @on_call(*FULL)
     def full(self, call: CallEvent) -> None:
         """The same as a function."""
         self._set(v.TRUE, call.node)
@@ -233,4 +242,5 @@ class Switches:
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable enables op determinism."""
         if event.name in TF_VARIABLES and is_on(event.value):
-            self.tf_variables[event.name] = True
+            if self.tf_variables.get(event.name) != "":
+                self.tf_variables[event.name] = self._interp.state.noted_aside

@@ -8,6 +8,7 @@ What the calls of PyTorch do is in ``rules/knowledge/tensors.yaml``; sizes and e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeGuard
 
 from d9mlint.interp import shapes
@@ -21,6 +22,7 @@ from d9mlint.interp.devices import DEFAULT_DEVICE, named
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.shapes import NOTHING, Form, form
 from d9mlint.interp.weights_on_cpu import are_on_cpu
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -597,11 +599,49 @@ def _frozen(interp: Interp, module: v.Obj | None) -> bool | None:
     return frozen(module) or (None if v.truth(held) is not False else False)
 
 
+def birth_of(value: v.Value | None) -> int | None:
+    """When the object was made that a value is, or of which it is a method, a part or a parameter."""
+    if isinstance(value, v.Func):
+        value = value.receiver
+    while isinstance(value, (v.Member, v.Obj)):
+        within = value.owner if isinstance(value, v.Member) else value.attrs.get(MODULE_OF, value.owner)
+        if within is None:
+            break
+        value = within
+    return value.birth if isinstance(value, (v.Inst, v.Obj)) else None
+
+
+@contextmanager
+def of_one_of(interp: Interp, values: Sequence[v.Value]) -> Iterator[None]:
+    """What is done within to each of several values in branches is surely done to the one that there is, where the program
+    makes only one of them."""
+    births = [birth_of(one) for one in values]
+    known = tuple(one for one in births if one is not None)
+    if not interp.partings.of_one(births):
+        yield
+        return
+    outer, interp.one_of = interp.one_of, [*interp.one_of, known]
+    try:
+        yield
+    finally:
+        interp.one_of = outer
+
+
+def _in_doubt(interp: Interp, module: v.Value) -> bool:
+    """Whether what is done to a module may not happen to it: the running branch may not, unless it is there for each of
+    several objects of which the program makes one, and the module is made with one of them."""
+    birth = birth_of(module)
+    return interp.branching > len(interp.one_of) or any(
+        birth is None or sum(not interp.partings.exclusive(birth, one) for one in births) > 1
+        for births in interp.one_of
+    )
+
+
 def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
     """The parameters of a module require grad from now on, or do not: ``requires_grad_(wanted)``."""
     known = v.truth(wanted)
-    frozen: v.Value = v.UNKNOWN if known is None or interp.branching else v.Lit(not known)
     for one in v.alternatives(module):
+        frozen: v.Value = v.UNKNOWN if known is None or _in_doubt(interp, one) else v.Lit(not known)
         if isinstance(one, (v.Inst, v.Obj)):
             _freeze(one, frozen, v.Lit(HEAP.clock), 0)
         elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj):
@@ -810,6 +850,23 @@ def second(interp: RunView, value: v.Value) -> v.Value | None:
     made = make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct", single))
     made.args = v.Args([value])
     return made
+
+
+def unpacked(value: v.Value, target: m.Seq) -> None:
+    """The sizes of a tensor fall to so many targets, ``n, m = x.shape``: it has as many dimensions, or the program does
+    not go on."""
+    owner, count = value.owner if isinstance(value, (v.Member, v.Obj)) else None, len(target.elts)
+    of_shape = isinstance(value, v.Member) and value.name == "shape"
+    of_size = isinstance(value, v.Obj) and value.api in _ALL_SIZES and not list(value.args.values())
+    if not (of_shape or of_size) or not isinstance(owner, v.Obj) or owner.form is None:
+        return
+    starred = any(isinstance(one, m.Star) for one in target.elts)
+    if owner.form.sizes is None and not starred and count <= shapes.MAX_RANK:
+        owner.form = owner.form._replace(sizes=(None,) * count, least=0)
+
+
+_ALL_SIZES = frozenset({f"{TENSOR}.size"})
+"""The methods of tensors that give all sizes where none is asked for."""
 
 
 def row(value: v.Obj) -> Form:

@@ -150,9 +150,8 @@ class RunView(Protocol):
     def switches(self) -> Switches:
         """How determinism is switched on and off."""
 
-    @property
-    def trainer_switch(self) -> str:
-        """How the trainer that trains is made deterministic."""
+    def trainer_switch(self, site: Site) -> str:
+        """How the trainer that trains at a place is made deterministic."""
 
     @property
     def training_loops(self) -> frozenset[str]:

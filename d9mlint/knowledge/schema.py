@@ -942,7 +942,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     argument, by a ``range``, by nested lists (``data``), several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
-    the number of dimensions where it is always the same, ``spatial`` the argument of the module that says how many there
+    the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
+    known, ``spatial`` the argument of the module that says how many there
     are besides those of the batch and the channels. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one

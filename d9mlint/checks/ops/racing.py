@@ -1053,11 +1053,10 @@ def _likely_only(owner: v.Value | None) -> bool:
 
 def _end(rule: Ops) -> None:
     mode = rule.run.mode("torch.deterministic")
-    of_program = bool(mode.value or rule.run.switches.torch_on)
+    of_program = bool(mode.value or (rule.run.switches.torch_on and not mode.option))
     warned = of_program and rule.run.mode(WARN_ONLY).value is True
     unsure = mode.value is None or rule.run.switches.torch_unknown
-    by_trainer = rule.run.switches.torch_on or rule.run.switches.torch_unknown
-    of_tf = rule.run.switches.tf_on or rule.run.switches.tf_variable
+    of_tf = rule.run.switches.tf_by_default
     by_way = where(rule.run, TF_TRAIN_EARLY) is not None
     used = accelerators(rule.run)
     # Code that no entry point reaches may be given tensors on a GPU that require gradients.
@@ -1075,7 +1074,6 @@ def _end(rule: Ops) -> None:
         torch_on, warns, torch_unknown = of_program, warned, unsure
         if (
             not open_world
-            and not by_trainer
             and (mode.value is None or found.place.aside)
             and rule.stays(found.place, found.mode)
         ):

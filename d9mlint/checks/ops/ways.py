@@ -9,8 +9,11 @@ from d9mlint.interp.events import CallEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call
 from d9mlint.interp.memory import marks_path, remembered_table
 from d9mlint.interp.switches import (
+    ARGUMENTS,
     DETERMINISTIC,
     ENABLING,
+    FULL,
+    LIGHTNING_TRAINERS,
     OP_DETERMINISM,
     TF_VARIABLES,
     TORCH_SWITCHES,
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 Mode = Literal["on", "warns", "off", "unknown"]
+_SWITCHES = ("deterministic", "full_determinism")
+"""The arguments of trainers that turn a mode on."""
 
 
 class ModesByWay:
@@ -40,10 +45,16 @@ class ModesByWay:
         """Where the fields are remembered."""
         return self.run.memory
 
-    @on_call(*TORCH_SWITCHES, *ENABLING)
+    @on_call(*TORCH_SWITCHES, *FULL, *ENABLING)
     def turned(self, call: CallEvent) -> None:
         """A mode is turned on, or off."""
         self._note()
+
+    @on_call(*LIGHTNING_TRAINERS, *ARGUMENTS)
+    def turned_by_trainer(self, call: CallEvent) -> None:
+        """A trainer, or what it is given, may turn it on."""
+        if call.args.dstar or any(name in call.args.kw for name in _SWITCHES):
+            self._note()
 
     @on(EnvironmentEvent)
     def enabled_by_variable(self, event: EnvironmentEvent) -> None:

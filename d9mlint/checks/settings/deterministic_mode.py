@@ -179,12 +179,13 @@ class DeterministicMode(Rule):
         if not may_use_cuda(self.run):
             self.silent("DET302", place, "the program is not seen to use CUDA")
             return
-        if self.run.switches.torch_unknown or self.run.switches.torch_on:
-            self.silent("DET302", place, "the program turns deterministic mode on, or may")
-            return
         setting = self.run.mode(DETERMINISTIC)
         fresh, process = where(self.run, TORCH_TRAIN_FRESH), ""
+        by_trainer = self.run.switches.torch_unknown or self.run.switches.torch_on
         early = self._too_late(setting)
+        if by_trainer and early is None and not setting.option:
+            self.silent("DET302", place, "the program turns deterministic mode on, or may")
+            return
         if fresh is not None and not self.in_process and not self.off:
             # What the program itself sets does not reach the process in which it trains.
             process = fresh.subject if place.site == fresh.site or setting.value is not False else ""
@@ -219,10 +220,13 @@ class DeterministicMode(Rule):
         unless = "" if setting.option or process else self.run.switches.torch_unless
         # Before there is a mode, the help is about a later release.
         warns = self.run.kb_matches("torch", ">=1.11") or self.run.kb_matches("torch", "<1.7")
+        trainer = self.run.trainer_switch(place.site)
         help = (
             _with_variable(self.run, f"pass `{setting.option}`", place.aside)
             if setting.option
-            else _mode_help(self.run, cudnn is not None and bool(cudnn.value), process, place.aside)
+            else (
+                trainer or _mode_help(self.run, cudnn is not None and bool(cudnn.value), process, place.aside)
+            )
             + self._of_hidden()
         )
         self.report(
@@ -238,7 +242,7 @@ class DeterministicMode(Rule):
             remedy=(
                 RAISING,
                 *((WARNS,) if not setting.option and warns else ()),
-                *(("option",) if setting.option else ("trainer",) if self.run.trainer_switch else ()),
+                *(("option",) if setting.option else ("trainer",) if trainer else ()),
                 *(("process",) if process else ()),
                 *((VARIABLE,) if help.startswith(CUBLAS_HELP) else ()),
             ),
@@ -247,7 +251,8 @@ class DeterministicMode(Rule):
     def _too_late(self, setting: Setting) -> Where | None:
         """Where the program trains before it turns deterministic mode on, which it does not turn off, or on a way on which
         it does not: another command, or another branch, turns it on."""
-        if self.call is None or self.off or self.in_process:
+        by_trainer = self.run.switches.torch_unknown or self.run.switches.torch_on
+        if (self.call is None and not by_trainer) or self.off or self.in_process:
             return None
         place = where(self.run, TORCH_TRAIN_EARLY)
         if place is None or not setting.option:
@@ -364,9 +369,6 @@ def _mode_help(interp: RunView, cudnn: bool, process: str, aside: str) -> str:
         if process
         else "before the model is built"
     )
-    trainer = interp.trainer_switch
-    if trainer:
-        return trainer
     if interp.kb_matches("torch", "<1.7"):
         # The newer releases of that half of the help are not those of the targets.
         call = f"call `{MODE}` {place}"

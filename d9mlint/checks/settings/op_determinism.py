@@ -68,10 +68,15 @@ class WithoutOpDeterminism(Rule):
         if run.entry is None or place is None or run.device != "cuda" or without_gpu(run, "tensorflow"):
             return
         fresh = where(run, TF_TRAIN_FRESH)
-        process = aside = ""
+        process = aside = unless = ""
         if _switched_on(run) and fresh is not None and not _inherited(run):
             # The call in the program does not reach the process in which it trains.
             place, process = fresh, fresh.subject
+        elif _switched_on(run) and (option := _opens(run)):
+            if place.aside == option:
+                # What lets the program train enables it too.
+                return
+            unless = option
         elif _switched_on(run):
             other = where(run, TF_TRAIN_EARLY)
             if other is None or not (other.aside or _by_way(run)):
@@ -86,14 +91,17 @@ class WithoutOpDeterminism(Rule):
             "DET306",
             place,
             f"`{place.entry}` trains with TensorFlow {target.version} without op determinism"
-            f"{f' when `{aside}` is given' if aside else ''}{CPU_BUILD if spare else ''}",
-            "; ".join([switch_for(run, process), *self.refused[:1]]),
+            f"{f' when `{aside}` is given' if aside else ''}{f' unless `{unless}` is given' if unless else ''}"
+            f"{CPU_BUILD if spare else ''}",
+            "; ".join([f"pass `{unless}`" if unless else switch_for(run, process), *self.refused[:1]]),
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
             severity=Severity.ADVICE if spare else None,
             entry_wide=True,
             remedy=("process",)
             if process
+            else ("option",)
+            if unless
             else (RAISES,)
             if self.refused
             else ()
@@ -116,6 +124,17 @@ def _covered(run: RunView, entry: OpEntry) -> bool:
 def _inherited(run: RunView) -> bool:
     """Whether new processes have the switch of the program: a variable, or a patch that is made when they import it."""
     return bool(run.switches.tf_patched) or run.switches.tf_variable
+
+
+def _opens(run: RunView) -> str:
+    """The option without which nothing enables op determinism."""
+    by_call = run.mode(OP_DETERMINISM)
+    variables = run.switches.tf_variables
+    if by_call.value is not False or (run.switches.tf_on and not by_call.option):
+        return ""
+    if any(variables.get(name) == "" for name in TF_VARIABLES) or run.switches.tf_patched:
+        return ""
+    return by_call.option or next(filter(None, (variables.get(name) for name in TF_VARIABLES)), "")
 
 
 def _by_way(run: RunView) -> bool:

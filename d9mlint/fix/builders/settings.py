@@ -78,7 +78,8 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
             return None
     edits: list[Edit] | None
     names = {TRAINERS[where.qualified(one.func)] for one in trainers}
-    if len(trainers) == 1 or (len(names) == 1 and "trainer" in finding.remedy):
+    own_loop = finding.code == "DET302" and "trainer" not in finding.remedy
+    if not own_loop and (len(trainers) == 1 or (len(names) == 1 and "trainer" in finding.remedy)):
         name = names.pop()
         if warns and name != "deterministic":
             return None
@@ -191,7 +192,7 @@ def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:
 def op_determinism(context: Context, finding: Finding) -> Fix | None:
     """DET306: op determinism by the switch of the targeted release. None where the program would raise RuntimeError: what
     starts from entropy has to be seeded first."""
-    if "process" in finding.remedy or RAISES in finding.remedy:
+    if "process" in finding.remedy or "option" in finding.remedy or RAISES in finding.remedy:
         return None
     start = _start(context, finding)
     if start is None:
