@@ -36,7 +36,7 @@ from d9mlint.interp.data import (
 )
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
-from d9mlint.interp.failing import end_lost, has_raised
+from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.given_instead import switch, unless_option
 from d9mlint.interp.heap import HEAP
@@ -341,6 +341,8 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         else:
             dstar = True
     args = v.Args(pos, kw, star, dstar)
+    if pos and not star:
+        called_with_none(interp, node, func, pos[0])
     if isinstance(func, v.Func) and func.fn.name == "__init__" and not _takes(func, args):
         func = _library_base(interp, node) or func
     if has_raised(interp):
@@ -442,6 +444,7 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
 
 def _binop(interp: Interp, node: m.BinOp) -> v.Value:
     left, right = interp.eval(node.left), interp.eval(node.right)
+    computes_with_none(interp, node, left, right)
     result = binary(interp, node.op, left, right, node)
     if node.op == "+":
         result = added(result, left, right)

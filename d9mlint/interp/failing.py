@@ -1,6 +1,7 @@
 """Statements that raise for certain: they are a name that nothing defines or the call of one, import one, or call a function
 that comes to one on all of its paths, that only raises or that takes other arguments than are given, or unpack what a
-function gives, or what each round of a loop is given, into another number of variables.
+function gives, or what each round of a loop is given, into another number of variables, or compute with a variable that is
+None.
 
 A name that is only handed on, as ``DataLoader(dataset)``, ends the path in a module that others import, but not in a program
 itself: of one that somebody shows in part, the rest counts.
@@ -17,7 +18,8 @@ from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import bound_names
+from d9mlint.ir.liveness import may_be_shared
+from d9mlint.ir.scopes import bound_names, own_names, times_stored
 from d9mlint.ir.traversal import children, nodes, statements
 
 if TYPE_CHECKING:
@@ -95,6 +97,8 @@ def _raises(interp: Interp, node: m.Expr) -> bool:
         return False
     if isinstance(found, v.Mod) and isinstance(node, m.Call):
         found = value_of(interp, called)
+    elif v.is_none(found):
+        return isinstance(node, m.Call) and name != called.id and _is_method_of_none(interp, called, name)
     elif name != called.id and not isinstance(found, v.Inst):
         return False
     if isinstance(found, v.Func) and isinstance(node, m.Call):
@@ -108,6 +112,16 @@ def _raises(interp: Interp, node: m.Expr) -> bool:
         method = _method(interp, called)
         return method is not None and _refuses(interp, method, node, called.id, bound=1)
     return False
+
+
+def _is_method_of_none(interp: Interp, called: m.Name, name: str) -> bool:
+    if called.id.count(".") > 1 or not _stays_none(interp, m.Name(name, called.start, called.end)):
+        return False
+    if hasattr(None, called.id.partition(".")[2]):
+        return False
+    interp.gap("failing-call", f"`{name}` is None", called)
+    interp.state.lost = True
+    return True
 
 
 def _of_new_object(interp: Interp, node: m.Call) -> bool:
@@ -261,6 +275,69 @@ def has_raised(interp: Interp, node: m.Expr | None = None) -> bool:
     interp.gap("undefined-name", f"`{name}` is defined nowhere", node)
     interp.state.lost = True
     return True
+
+
+_REFUSE_NONE = frozenset(
+    f"builtins.{name}"
+    for name in ("enumerate", "float", "int", "iter", "len", "list", "range", "set", "sorted", "sum", "tuple")
+)
+"""Functions of Python that raise where they are given None first."""
+
+
+def computes_with_none(interp: Interp, node: m.BinOp, left: v.Value, right: v.Value) -> None:
+    """The running path ends where a number is computed from a variable that is None."""
+    if isinstance(left, v.Lit) and isinstance(right, v.Lit):
+        given = next(
+            (part for part, one in ((node.left, left), (node.right, right)) if one.value is None), None
+        )
+        other = right if given is node.left else left
+        if given is not None and isinstance(other.value, (int, float)):
+            _end_with_none(interp, node, given)
+
+
+def called_with_none(interp: Interp, node: m.Call, func: v.Value, given: v.Value) -> None:
+    """The running path ends where a function of Python is given a variable that is None and cannot be."""
+    if (
+        isinstance(func, v.Ext)
+        and func.name in _REFUSE_NONE
+        and isinstance(given, v.Lit)
+        and given.value is None
+    ):
+        _end_with_none(interp, node, node.args[0])
+
+
+def _end_with_none(interp: Interp, node: m.Expr, given: m.Expr) -> None:
+    if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
+        return
+    if not isinstance(given, m.Name):
+        return
+    stmt = interp.statement
+    whole = stmt.iter if isinstance(stmt, m.For) else getattr(stmt, "value", None)
+    if whole is None or not any(one is given for one in _evaluated(whole)) or not _stays_none(interp, given):
+        return
+    interp.gap("failing-call", f"`{given.id}` is None", node)
+    end_lost(interp)
+
+
+def _stays_none(interp: Interp, name: m.Name) -> bool:
+    """Whether a variable that is None now is that whenever the running code reads it: nothing else is stored in it."""
+    value, (first, *rest) = interp.lookup(name.id.partition(".")[0]), name.id.split(".")
+    if v.option_of(value_of(interp, name) if rest else value or v.UNKNOWN):
+        return False
+    if len(rest) == 1 and isinstance(value, v.Inst):
+        plain = all(base == "object" for base in value.cls.external_bases())
+        return plain and not interp.stores_attribute(rest[0]) and not interp.mentions(_SET_BY_NAME)
+    function = interp.frame.function
+    if rest or first not in own_names(function):
+        return False
+    return (
+        not may_be_shared(interp.whole(interp.frame.file), function, {first})
+        and times_stored(function, first) == 1
+    )
+
+
+_SET_BY_NAME = ("__dict__", "__getattr", "setattr")
+"""Parts of names by which code may give attributes of any name to objects."""
 
 
 def _evaluated(node: m.Expr) -> Iterator[m.Expr]:

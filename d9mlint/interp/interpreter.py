@@ -1250,6 +1250,9 @@ class Interp:
             _fail(self)
             return
         iterated = self.eval(stmt.iter)
+        if has_raised(self):
+            _fail(self)
+            return
         elements = data.elements(self, iterated, stmt.iter)
         if elements is None:
             elements = named_weights.rounds(self, stmt, iterated)

@@ -51,6 +51,18 @@ def own_names(function: m.Function) -> frozenset[str]:
     return frozenset(names - outer)
 
 
+def times_stored(function: m.Function, name: str) -> int:
+    """In how many places a function's own variable gets a value: as a parameter, or in its body."""
+    places = sum(param.name == name for param in function.params)
+    for stmt in statements(function.body):
+        names: set[str] = set()
+        _targets(stmt, names)
+        places += name in names or (
+            isinstance(stmt, m.Match) and any(name in case.binds for case in stmt.cases)
+        )
+    return places + sum(isinstance(one, m.Walrus) and one.target == name for one in nodes(function.body))
+
+
 def bound_names(facts: m.FileFacts) -> frozenset[str]:
     """All names that code of a file binds in any scope; ``*`` where it imports all names of a module."""
     known = _bound.get(id(facts))

@@ -263,6 +263,10 @@ class Knowledge:
                     words.add(rest.rpartition(".")[2] or head)
             for api in release.arguments:
                 self._inferred_arguments.setdefault(self.canonical(api), []).append((release, api))
+                if release.project:
+                    head = api.partition(".")[0]
+                    words = self.release_words.setdefault("tensorflow" if head == "tf" else head, set())
+                    words.update(release.arguments[api])
         for device in compiled.devices:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:

@@ -28,11 +28,18 @@ def releases_of_project(
     found: dict[str, str] = {}
     implied: dict[str, str] = {}
     names = [f"{name}." for name in libraries]
+    calls: list[tuple[str, str]] = []
     for facts in passing(files):
         if words := _words(kb, facts):
-            names += _named(facts, words)
-    for name in names:
-        entry = kb.inferred(name) or kb.inferred(name.rstrip("."))
+            names += _named(facts, words, calls)
+    entries = [kb.inferred(name) or kb.inferred(name.rstrip(".")) for name in names]
+    entries += [
+        entry
+        for name, argument in calls
+        for entry, arguments in kb.inferred_by_arguments(kb.canonical(name))
+        if argument in arguments
+    ]
+    for entry in entries:
         if entry is not None and entry.project and not any(x.startswith(tuple(entry.later)) for x in names):
             keep_oldest(found, {entry.library: entry.version})
             keep_oldest(implied, entry.implies)
@@ -82,9 +89,9 @@ _CHOSEN = "1.15"
 """What notebooks get that choose the first series of a framework."""
 
 
-def _named(facts: m.FileFacts, words: set[str]) -> list[str]:
+def _named(facts: m.FileFacts, words: set[str], calls: list[tuple[str, str]]) -> list[str]:
     """The dotted names that a file imports, or uses of what it imports together with some words, each with a dot behind
-    it."""
+    it. The calls of what it imports are added with those of their arguments that are such words."""
     found: list[str] = []
     local: dict[str, str] = {}
     for function in facts.functions:
@@ -102,4 +109,12 @@ def _named(facts: m.FileFacts, words: set[str]) -> list[str]:
                 head, dot, rest = node.id.partition(".")
                 if dot and head in local:
                     found.append(f"{local[head]}.{rest}.")
+            elif (
+                isinstance(node, m.Call)
+                and isinstance(node.func, m.Name)
+                and not words.isdisjoint(given := [one.name for one in node.keywords if one.name is not None])
+            ):
+                head, dot, rest = node.func.id.partition(".")
+                if head in local:
+                    calls += [(f"{local[head]}{dot}{rest}", name) for name in given]
     return found

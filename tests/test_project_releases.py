@@ -1,0 +1,39 @@
+"""The release of a library for which a project was written, as far as the names in its files tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import lint
+
+PLAIN = """
+import tensorflow as tf
+
+tf.random.set_seed(0)
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+model.compile("sgd", "mse")
+model.fit(tf.ones((4, 3)), tf.ones((4, 2)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "release"),
+    [
+        ("tf.optimizers.Adam(lr=0.1)", "2.15"),
+        ("tf.keras.optimizers.Adam(lr=0.1)", "2.15"),
+        ("SGD(lr=0.1)", "2.15"),
+        ("tf.keras.optimizers.SGD(0.1, decay=0.1)", "2.10"),
+        ("tf.keras.optimizers.SGD(learning_rate=0.1)", ""),
+        ("dict(lr=0.1)", ""),
+    ],
+)
+def test_arguments_in_one_file_tell_the_release_for_all(tmp_path: Path, made: str, release: str) -> None:
+    used = f"import tensorflow as tf\nfrom tensorflow.keras.optimizers import SGD\n\nprint({made}, SGD)\n"
+    (tmp_path / "made.py").write_text(used)
+    (tmp_path / "plain.py").write_text(PLAIN)
+    found = [item.finding for item in lint(tmp_path, {"select": ["DET306"]}).items]
+    messages = [one.message for one in found if one.path.endswith("plain.py")]
+    assert len(messages) == 1
+    assert any(f"TensorFlow {one} " in messages[0] for one in ("2.10", "2.15")) == bool(release)
+    assert f"TensorFlow {release}" in messages[0]
