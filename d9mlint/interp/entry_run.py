@@ -479,7 +479,7 @@ def _run_program(interp: Interp, entry: Entry) -> None:
             commands.start(interp, target)
     own = [one for one in mod.env.vars.values() if isinstance(one, v.Func) and commands.is_command(one)]
     commands.run_commands(interp, own)
-    commands.serve_all(interp, entry.file)
+    commands.serve_all(interp, mod)
     interp.drain()
 
 

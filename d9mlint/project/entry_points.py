@@ -137,21 +137,26 @@ def is_main_test(test: m.Expr) -> bool:
 
 
 def serves(file: ModuleFile) -> bool:
-    """Whether a module makes something and registers its functions with it: ``@app.get("/")``."""
+    """Whether a module makes something of a library or of the project and has it take functions and parts of the program:
+    ``@app.get("/")``, ``app.include_router(router)``."""
     functions = file.facts.functions
+    own = _known_by_name(file)
     made = {
         target.id
         for stmt in functions[0].body
-        if isinstance(stmt, m.Assign) and isinstance(stmt.value, m.Call)
+        if isinstance(stmt, m.Assign)
+        and isinstance(stmt.value, m.Call)
+        and _root_name(stmt.value.func) in own
         for target in stmt.targets
         if isinstance(target, m.Name)
     }
-    return bool(made) and any(
-        isinstance(one, m.Call) and _root_name(one.func) in made
-        for stmt in functions[0].body
-        if isinstance(stmt, m.FunctionDef)
-        for one in functions[stmt.function].decorators
-    )
+    calls: list[m.Expr] = []
+    for stmt in functions[0].body if made else ():
+        if isinstance(stmt, m.FunctionDef):
+            calls += functions[stmt.function].decorators
+        elif isinstance(stmt, m.ExprStmt):
+            calls.append(stmt.value)
+    return any(isinstance(one, m.Call) and _root_name(one.func) in made for one in calls)
 
 
 def _is_test(file: ModuleFile) -> bool:
@@ -308,8 +313,18 @@ def _computes(file: ModuleFile) -> bool:
     """Whether a module body keeps what code of the project, or of a library outside of Python's own, gives it:
     such a file is run for that. Constants, paths, loggers and type variables make no program."""
     body = file.facts.functions[0].body
+    own = _known_by_name(file)
+    if not own:
+        return False
+    classes = [c.body for c in file.facts.classes if c.parent <= 0]
+    defaults = [p.default for fn in file.facts.functions for p in fn.params if fn.parent <= 0 and p.default]
+    return any(_calls(stmt, own) for part in (body, *classes) for stmt in part) or _called(defaults, own)
+
+
+def _known_by_name(file: ModuleFile) -> set[str]:
+    """What a module defines, or imports from the project or from a library outside of Python's own."""
     own = {fn.name for fn in file.facts.functions if fn.parent <= 0} | {c.name for c in file.facts.classes}
-    for stmt in _imports(body):
+    for stmt in _imports(file.facts.functions[0].body):
         if isinstance(stmt, m.ImportFrom):
             if stmt.level or stmt.module.partition(".")[0] not in _PLAIN_MODULES:
                 own |= {alias.asname or alias.name for alias in stmt.names}
@@ -319,11 +334,7 @@ def _computes(file: ModuleFile) -> bool:
                 for alias in stmt.names
                 if alias.name.partition(".")[0] not in _PLAIN_MODULES
             }
-    if not own:
-        return False
-    classes = [c.body for c in file.facts.classes if c.parent <= 0]
-    defaults = [p.default for fn in file.facts.functions for p in fn.params if fn.parent <= 0 and p.default]
-    return any(_calls(stmt, own) for part in (body, *classes) for stmt in part) or _called(defaults, own)
+    return own
 
 
 _PLAIN_MODULES = sys.stdlib_module_names - {"random", "secrets"}

@@ -12,7 +12,6 @@ from d9mlint.interp.library.options import option_params
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.project.modules import ModuleFile
 
 COMMANDS = "@commands"
 HANDLERS = "@handlers"
@@ -85,11 +84,13 @@ def serve(interp: Interp, owner: v.Value) -> None:
             interp.later(partial(answer, interp, handler))
 
 
-def serve_all(interp: Interp, file: ModuleFile) -> None:
-    """Serve the applications that a file makes: who starts it may name it, and one of them."""
-    for mod in list(interp.loaded.values()):
-        for value in list(mod.env.vars.values()) if mod.file is file else ():
-            if isinstance(value, v.Obj) and value.file is file and HANDLERS in value.attrs:
+def serve_all(interp: Interp, mod: v.Mod) -> None:
+    """Serve the applications that a module makes, which others may have imported too: who starts it may name it, and one
+    of them."""
+    same = [one for one in interp.loaded.values() if one.file is mod.file and one is not mod]
+    for one in (mod, *same):
+        for value in list(one.env.vars.values()):
+            if isinstance(value, v.Obj) and value.file is mod.file and HANDLERS in value.attrs:
                 serve(interp, value)
 
 
