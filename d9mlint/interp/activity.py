@@ -57,7 +57,14 @@ from d9mlint.interp.methods import BINDING
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.state import Setting
-from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OP_DETERMINISM, TF_VARIABLES, unpacked
+from d9mlint.interp.switches import (
+    BESIDE_THE_MODE,
+    CUBLAS,
+    DETERMINISTIC,
+    OP_DETERMINISM,
+    TF_VARIABLES,
+    unpacked,
+)
 from d9mlint.interp.usage import flatten, handed_over, masks
 from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
@@ -826,6 +833,9 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
 def _in_mode(interp: Interp, node: Any, subject: str, device: str) -> None:
     """Note whether deterministic mode, and the variable that it needs, are on where the program trains on CUDA. What is
     known at its end does not tell one of several commands, or one branch, from the others."""
+    for name in BESIDE_THE_MODE:
+        on = interp.mode(name).value is True
+        (interp.switches.trained_with if on else interp.switches.trained_without)[name] = True
     setting, fresh = interp.mode(DETERMINISTIC), SPAWNED in interp.contexts
     if setting.value is False and not setting.option:
         flag, what = (TORCH_TRAIN_FRESH, interp.spawned) if fresh else (TORCH_TRAIN_EARLY, subject)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 DETERMINISTIC = "torch.deterministic"
 OF_CUDNN = {"deterministic": "torch.cudnn.deterministic", "benchmark": "torch.cudnn.benchmark"}
 """Arguments of trainers and the modes of cuDNN that they set, which releases without a switch also do by default."""
+BESIDE_THE_MODE = (OF_CUDNN["deterministic"],)
+"""Modes that make some ops deterministic without deterministic mode."""
 OP_DETERMINISM = "tf.deterministic"
 CUBLAS = "CUBLAS_WORKSPACE_CONFIG"
 """The environment variable with which cuBLAS, and with it cuDNN's recurrent kernels, keep to one workspace."""
@@ -89,6 +91,9 @@ class Switches:
     """Whether it trains without the mode on a way on which nothing sets the variable."""
     trained_in_mode = remembered_table(tuple[str, int], bool)
     """Where the program trains with the mode, on one of the ways that lead there, by file and end."""
+    trained_with = remembered_table(str, bool)
+    trained_without = remembered_table(str, bool)
+    """The other modes with which, and without which, it trains: in a process that it starts, those of the process."""
     tf_on = remembered(bool)
     """Whether op determinism was enabled by a call."""
     tf_patched = remembered(bool)

@@ -43,7 +43,7 @@ from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting, Site
-from d9mlint.interp.switches import CUBLAS, DETERMINISTIC
+from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OF_CUDNN
 from d9mlint.interp.tensors import is_still, no_gradient
 
 if TYPE_CHECKING:
@@ -205,14 +205,14 @@ class DeterministicMode(Rule):
             self.silent("DET302", place, "what lets the program train turns deterministic mode on too")
             return
         when = when_selected(place.option) or when_on_cuda(self.run)
-        cudnn = self.run.state.modes.get("torch.cudnn.deterministic")
+        cudnn = self._is_on(OF_CUDNN["deterministic"])
         if early is not None and early.aside and not when:
             when = f" when `{early.aside}` is given"
         if early is not None and self.before and self.call is not None:
             message = f"`{place.entry}` trains on CUDA before `{self.call.subject}` turns deterministic mode on{when}"
         elif setting.option:
             message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless `{setting.option}` is given"
-        elif cudnn is not None and cudnn.value:
+        elif cudnn:
             message = f"`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels{',' if when else ''}{when}"
         else:
             message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}{when}"
@@ -224,10 +224,7 @@ class DeterministicMode(Rule):
         help = (
             _with_variable(self.run, f"pass `{setting.option}`", place.aside)
             if setting.option
-            else (
-                trainer or _mode_help(self.run, cudnn is not None and bool(cudnn.value), process, place.aside)
-            )
-            + self._of_hidden()
+            else (trainer or _mode_help(self.run, cudnn, process, place.aside)) + self._of_hidden()
         )
         self.report(
             "DET302",
@@ -284,7 +281,14 @@ class DeterministicMode(Rule):
                 if self.passed_back.get((path, end)) is not False
             ),
         ]
-        return any(not any(self.run.mode(name).value for name in modes) for modes in found)
+        return any(not any(map(self._is_on, modes)) for modes in found)
+
+    def _is_on(self, mode: str) -> bool:
+        """Whether another mode is on wherever the program trains, as in a process that it starts, or at its end."""
+        switches = self.run.switches
+        if mode in switches.trained_with or mode in switches.trained_without:
+            return mode not in switches.trained_without
+        return bool(self.run.mode(mode).value)
 
     def _without_variable(self, now: Setting | None) -> tuple[str, Where | None]:
         """Where the mode is turned on with which the program trains without the variable, where another command, or
