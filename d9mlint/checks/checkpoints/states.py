@@ -10,6 +10,7 @@ from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_L
 from d9mlint.base.findings import LOADED_AT
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.checkpoints.averaged import AveragedWeights
 from d9mlint.checks.checkpoints.carried_on import carried_on, saved_in, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
 from d9mlint.checks.checkpoints.filled import FilledLists
@@ -244,7 +245,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(FilledLists, OwnDraws, Rule):
+class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -709,6 +710,9 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
             (name, loop.key) for loop in self.run.loops for name in best_of(self.run, loop, call.node)
         )
         self.hidden.update(hidden)
+        if self.run.loops:
+            # What is saved when all loops have ended is a result.
+            self.models_kept(content)
         self.whole.update(_classes(content))
         self.pickled.update(_classes(content, states=False))
         # Paths that meet have each made their own; what any of them holds is not missing.
@@ -1047,6 +1051,10 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
                 others = [*others, *drawn]
                 states = "state of the generator" if len(drawn) == 1 else "states of the generators"
                 lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
+            averages = [] if open_world or not self.loads else self._averages(loops)
+            if averages:
+                others = [*others, *averages]
+                lacks += [f"the weights of `{name}`" for name in averages]
             memories = [] if open_world else self._memories(loops)
             if memories:
                 others = [*others, *memories]
@@ -1170,6 +1178,10 @@ class Checkpoints(FilledLists, OwnDraws, Rule):
         """The lists that loops which train fill and draw from, and that nothing saves."""
         training = {loop for loop in loops if loop in self.trains_in}
         return self.unsaved_lists(training)
+
+    def _averages(self, loops: frozenset[str]) -> list[str]:
+        """The models that loops which train update as averages, and whose weights nothing saves."""
+        return self.unsaved_averages({loop for loop in loops if loop in self.trains_in})
 
     def _generators(self, loops: frozenset[str]) -> list[str]:
         """The generators of the program that loops which train draw from, and whose states nothing saves."""

@@ -1,0 +1,147 @@
+"""Models that a program updates by itself, as averages of the weights of another one: their weights are a state of the loop
+that trains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from d9mlint.interp import values as v
+from d9mlint.interp.calls import has_model
+from d9mlint.interp.events import CallEvent, LoopEvent
+from d9mlint.interp.listening import on, on_method
+from d9mlint.interp.memory import remembered
+from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
+from d9mlint.ir.traversal import nodes, receiver, statements
+
+if TYPE_CHECKING:
+    from d9mlint.interp.memory import Memory
+    from d9mlint.interp.view import RunView
+
+_DEEPEST = 3
+_known: dict[int, tuple[m.For | m.While, tuple[m.Call, ...]]] = memo()
+
+
+class AveragedWeights:
+    """Knows the models whose weights a loop changes in place, and those that the program saves or sets."""
+
+    run: RunView
+    memory: Memory
+    averaged = remembered(set[tuple[int, str, str]])
+    """Such models, by their birth, what the program calls them, and the loops that began later."""
+    kept_models = remembered(set[int])
+    """Models that are saved, or whose states are, and those that are given a state in a loop."""
+
+    @on(LoopEvent)
+    def changed(self, event: LoopEvent) -> None:
+        """A loop may go through the weights of a model and change them."""
+        if not event.begins or len(self.run.loops) < 2:
+            return
+        for call in _changed(event.loop.stmt):
+            name = receiver(call)
+            # The state of a model holds its weights themselves.
+            for one in v.alternatives(self.run.value_of(m.Name(name, call.start, call.end))):
+                if isinstance(one, v.Inst | v.Obj) and has_model(self.run, [one]):
+                    around = [loop.key for loop in self.run.loops if one.birth < loop.start]
+                    self.averaged.update((one.birth, name, loop) for loop in around)
+
+    @on_method("load_state_dict")
+    def set_anew(self, call: CallEvent) -> None:
+        """A model is given a state: in a loop, that of another one."""
+        if self.run.loops:
+            self.models_kept(call.owner or v.UNKNOWN)
+
+    def models_kept(self, content: v.Value) -> None:
+        """What is saved, or has the states that are."""
+        self.kept_models.update(_births([content]))
+
+    def unsaved_averages(self, loops: Iterable[str]) -> list[str]:
+        """What the models are called that some loops change so, and that nothing saves."""
+        among, kept = set(loops), set(self.kept_models)
+        return sorted({name for birth, name, loop in self.averaged if loop in among and birth not in kept})
+
+
+def _births(values: Iterable[v.Value], depth: int = 0) -> Iterator[int]:
+    for one in values:
+        if isinstance(one, v.Mapping):
+            inner: Iterable[v.Value] = one.items.values()
+        elif isinstance(one, v.Items):
+            inner = one.elts
+        elif isinstance(one, v.AnyOf):
+            inner = one.values
+        elif isinstance(one, v.Inst):
+            yield one.birth
+            inner = one.attrs.values()
+        elif isinstance(one, v.Obj):
+            yield one.birth
+            inner = [held for name, held in one.attrs.items() if name == "@owner"]
+        else:
+            continue
+        if depth < _DEEPEST:
+            yield from _births(inner, depth + 1)
+
+
+def _changed(loop: m.For | m.While) -> tuple[m.Call, ...]:
+    """The calls of methods whose items a loop changes in place, computing them from what they were; memoised while the
+    loop lives."""
+    known = _known.get(id(loop))
+    if known is None or known[0] is not loop:
+        found = tuple(_calls(loop)) if isinstance(loop, m.For) and isinstance(loop.iter, m.Call) else ()
+        known = _known[id(loop)] = (loop, found)
+    return known[1]
+
+
+def _calls(loop: m.For) -> Iterator[m.Call]:
+    over = loop.iter
+    several = isinstance(over, m.Call) and isinstance(over.func, m.Name) and not receiver(over)
+    given = over.args if several and isinstance(over, m.Call) else [over]
+    targets = loop.target.elts if isinstance(loop.target, m.Seq) and len(given) > 1 else [loop.target]
+    for part, target in zip(given, targets, strict=False):
+        names = {one.id for one in nodes([target]) if isinstance(one, m.Name)}
+        if any(_averages(stmt, names) for stmt in statements(loop.body)):
+            # Of ``model.state_dict().values()`` it is the model that has the items.
+            yield from (
+                one
+                for one in nodes([part])
+                if isinstance(one, m.Call) and receiver(one) and isinstance(one.func, m.Name)
+            )
+
+
+def _averages(stmt: m.Stmt, names: set[str]) -> bool:
+    """Whether a statement computes one of some variables, or its data, from what that was and from something else."""
+    if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
+        parts = list[Any]()
+        first: m.Expr = stmt.value
+        steps = 0
+        while isinstance(first, m.Call):
+            parts += [*first.args, *first.keywords]
+            steps += 1
+            if not isinstance(first.func, m.Attr):
+                break
+            first = first.func.value
+        method = first.func if isinstance(first, m.Call) else None
+        if not isinstance(method, m.Name) or not method.id.endswith("_") or _base(method.id) not in names:
+            return False
+        read = _read(parts)
+        return bool(read - names) and (steps > 1 or bool(read & names) or len(stmt.value.args) > 1)
+    if isinstance(stmt, m.AugAssign):
+        return _base_of(stmt.target) in names and bool(_read([stmt.value]) - names)
+    if isinstance(stmt, m.Assign) and len(stmt.targets) == 1:
+        target = stmt.targets[0]
+        read = _read([stmt.value])
+        whole = isinstance(target, m.Name) and target.id in names
+        return not whole and _base_of(target) in names and bool(read & names) and bool(read - names)
+    return False
+
+
+def _base(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _base_of(node: Any) -> str:
+    return _base(node.id) if isinstance(node, m.Name) else ""
+
+
+def _read(parts: Iterable[Any]) -> set[str]:
+    return {_base(one.id) for one in nodes(parts) if isinstance(one, m.Name)}
