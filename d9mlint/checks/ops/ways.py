@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
-from d9mlint.interp.listening import on, on_call
+from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, remembered_table
 from d9mlint.interp.switches import (
     ARGUMENTS,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.places import Where
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge import Knowledge
 
 Mode = Literal["on", "warns", "off", "unknown"]
 _SWITCHES = ("deterministic", "full_determinism")
@@ -56,6 +57,12 @@ class ModesByWay:
         if call.args.dstar or any(name in call.args.kw for name in _SWITCHES):
             self._note()
 
+    @on_call_if(lambda rule, api: _sets_mode(rule.run.kb, api))
+    def turned_by_arguments(self, call: CallEvent) -> None:
+        """Something else is called that turns it on, as the knowledge base says, if its arguments say so."""
+        if call.args.dstar or any(name in call.args.kw for name in _SWITCHES):
+            self._note()
+
     @on(EnvironmentEvent)
     def enabled_by_variable(self, event: EnvironmentEvent) -> None:
         """A variable enables op determinism."""
@@ -83,6 +90,10 @@ class ModesByWay:
         """Whether the mode is known where an op is, and nothing turns it on behind that: a module is made before it is
         called."""
         return mode in ("on", "warns") or (mode == "off" and _name(place) not in self.turned_on)
+
+
+def _sets_mode(kb: Knowledge, api: str) -> bool:
+    return any(one.name == DETERMINISTIC for entry in kb.rng(api) for one in entry.sets)
 
 
 def _known(value: object) -> Mode:

@@ -249,7 +249,8 @@ class DeterministicMode(Rule):
         """Where the program trains before it turns deterministic mode on, which it does not turn off, or on a way on which
         it does not: another command, or another branch, turns it on."""
         by_trainer = self.run.switches.torch_unknown or self.run.switches.torch_on
-        if (self.call is None and not by_trainer) or self.off or self.in_process:
+        is_set = self.call is not None or by_trainer or setting.site is not None
+        if not is_set or self.off or self.in_process:
             return None
         place = where(self.run, TORCH_TRAIN_EARLY)
         if place is None or not setting.option:
