@@ -63,7 +63,7 @@ class XlaDevices:
         elif event.name == _VISIBLE:
             hidden = text in ("", "-1")
             self.on_gpu = self.on_gpu or (text is not None and not hidden)
-            self.off_gpu = self.off_gpu or hidden
+            self.off_gpu = self.off_gpu or (hidden and not v.option_of(event.value))
         elif fnmatchcase(event.name, _OF_GPUS) or (event.name == FLAGS and "--xla_gpu_" in (text or "")):
             self.on_gpu = True
 

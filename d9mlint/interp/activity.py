@@ -15,7 +15,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
 from d9mlint.interp.context import OTHER_DEVICE, QUIET, SPAWNED, within_cpu
-from d9mlint.interp.data import PART_OF, changed
+from d9mlint.interp.data import PART_OF, changed, own_option
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import (
     DEFAULT_DEVICE,
@@ -102,6 +102,8 @@ TRAINS_IN_ROUNDS = "train:rounds"
 CUDA = "cuda"
 NO_GPU = "no-gpu"
 """Where all GPUs are hidden,"""
+GPU_BY_OPTION = "gpu-by-option"
+"""Where they are hidden by the default of an option,"""
 NO_GPU_FOR = "no-gpu:"
 """or hidden from the library whose name follows."""
 ASKS_GPU_FOR = "asks-gpu:"
@@ -1079,7 +1081,9 @@ def _telling_call(interp: Interp, call: CallEvent) -> None:
 def _env(interp: Interp, name: str, value: v.Value, node: Any) -> None:
     hidden = isinstance(value, v.Lit) and str(value.value) in ("-1", "")
     if name == "CUDA_VISIBLE_DEVICES" and hidden and _surely_runs(interp):
-        note(interp, NO_GPU, node, name)
+        # The value is the default of an option, or that of one has led here.
+        option = v.option_of(value) or own_option(interp.options)
+        note(interp, GPU_BY_OPTION if option else NO_GPU, node, name, option)
 
 
 def _surely_runs(interp: RunView) -> bool:
@@ -1115,14 +1119,20 @@ def of_cpu_build(interp: RunView, library: str) -> bool:
 def when_on_cuda(interp: RunView) -> str:
     """Which option puts work on a GPU, in words that follow a statement about it; empty where work is put there
     without any."""
-    if CUDA_ALWAYS in interp.places:
-        return ""
+    given = when_given_gpus(interp)
+    if given or CUDA_ALWAYS in interp.places:
+        return given
     found = [interp.places[flag] for flag in _CUDA_FLAGS if flag in interp.places]
     conditions = [
         when_selected(place.option) or (f" when `{place.aside}` is given" if place.aside else "")
         for place in found
     ]
     return conditions[0] if conditions and all(conditions) else ""
+
+
+def when_given_gpus(interp: RunView) -> str:
+    """Which option has to be given for the program to see a GPU, in words that follow a statement about it."""
+    return when_selected(interp.places[GPU_BY_OPTION].option) if GPU_BY_OPTION in interp.places else ""
 
 
 def when_selected(option: str) -> str:

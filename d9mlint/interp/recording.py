@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import NO_GPU, NO_GPU_FOR, TRAIN, accelerators
+from d9mlint.interp.activity import GPU_BY_OPTION, NO_GPU, NO_GPU_FOR, TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import Entropy
@@ -426,7 +426,8 @@ class Recorder:
     def _end(self) -> None:
         interp = self.interp
         wanted = {TRAIN: "trains", "cuda": "uses CUDA", "cuda-api": "uses CUDA", "cuda-device": "may use CUDA",
-                  "xpu": "uses XPU", "mps": "uses MPS", NO_GPU: "uses no GPU"}  # fmt: skip
+                  "xpu": "uses XPU", "mps": "uses MPS", NO_GPU: "uses no GPU",
+                  GPU_BY_OPTION: "sees a GPU only where an option names one"}  # fmt: skip
         for flag in interp.places:
             if flag.startswith(NO_GPU_FOR):
                 wanted[flag] = f"uses no GPU in {flag.removeprefix(NO_GPU_FOR)}"

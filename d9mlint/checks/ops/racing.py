@@ -38,6 +38,7 @@ from d9mlint.interp.activity import (
     TORCH_TRAIN_CPU,
     accelerators,
     of_cpu_build,
+    when_given_gpus,
     when_on_cuda,
     when_selected,
     where,
@@ -1473,8 +1474,10 @@ def _raises(entry: OpEntry) -> str:
 def _when(interp: RunView, found: Candidate) -> str:
     """Which option puts an op on a GPU, in words; empty where none has to be given."""
     if found.entry.library in TF_LIBRARIES or found.entry.library in OWN_DEVICE:
-        return ""
-    return when_selected(selecting_option(found.device)) if found.device else when_on_cuda(interp)
+        return when_given_gpus(interp)
+    if found.device:
+        return when_selected(selecting_option(found.device)) or when_given_gpus(interp)
+    return when_on_cuda(interp)
 
 
 def _alternatives(entry: OpEntry) -> list[str]:

@@ -13,6 +13,7 @@ from d9mlint.interp.activity import (
     TF_TRAIN_EARLY,
     TF_TRAIN_FRESH,
     of_cpu_build,
+    when_given_gpus,
     where,
     without_gpu,
 )
@@ -92,7 +93,7 @@ class WithoutOpDeterminism(Rule):
             place,
             f"`{place.entry}` trains with TensorFlow {target.version} without op determinism"
             f"{f' when `{aside}` is given' if aside else ''}{f' unless `{unless}` is given' if unless else ''}"
-            f"{CPU_BUILD if spare else ''}",
+            f"{when_given_gpus(run)}{CPU_BUILD if spare else ''}",
             "; ".join([f"pass `{unless}`" if unless else switch_for(run, process), *self.refused[:1]]),
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
