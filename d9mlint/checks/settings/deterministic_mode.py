@@ -253,6 +253,9 @@ class DeterministicMode(Rule):
         if not is_set or self.off or self.in_process:
             return None
         place = where(self.run, TORCH_TRAIN_EARLY)
+        if place is not None and setting.site is not None and place.site == setting.site:
+            # The call that trains turns it on first.
+            return None
         if place is None or not setting.option:
             return None if setting.value is False else place
         # Whoever gives the option trains here too, or somewhere else.
