@@ -15,6 +15,7 @@ from d9mlint.ir.traversal import nodes, parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 _MOST_NESTED = 10
 _LOADING = "load_weights"
@@ -39,7 +40,7 @@ def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
     stmt = above.get(id(node))
     uses: list[Any] | None = [node]
     if isinstance(stmt, m.Assign):
-        uses = _uses(stmt, fn)
+        uses = uses_of(stmt, fn)
     if not uses:
         return None
     calls = [_called_with(interp, one, fn, above) for one in uses if one is node or not _is_form(one)]
@@ -47,7 +48,7 @@ def is_dummy(interp: Interp, node: Any, fn: m.Function | None) -> bool | None:
     if len(models) < len(calls) or (isinstance(stmt, m.Assign) and _are_shared(interp, stmt, fn)):
         return None
     return all(
-        _is_unchanged(interp, interp.eval(one), layers=_is_loaded_next(one, fn, above)) for one in models
+        is_unchanged(interp, interp.eval(one), layers=_is_loaded_next(one, fn, above)) for one in models
     )
 
 
@@ -89,7 +90,7 @@ def _is_form(node: m.Name) -> bool:
     return node.id.partition(".")[2] in FORM
 
 
-def _uses(stmt: m.Assign, fn: m.Function) -> list[m.Name] | None:
+def uses_of(stmt: m.Assign, fn: m.Function) -> list[m.Name] | None:
     """Where a function reads the variables that a statement of it assigns, each the only one that does; None where that is
     not known."""
     targets = [one for one in nodes(stmt.targets) if not isinstance(one, m.Seq)]
@@ -131,7 +132,7 @@ def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any
         return None
     user = above.get(id(call))
     if isinstance(user, m.Assign):
-        uses = _uses(user, fn)
+        uses = uses_of(user, fn)
         if uses is None or not all(map(_is_form, uses)) or _are_shared(interp, user, fn):
             return None
     elif not isinstance(user, m.ExprStmt) and not (isinstance(user, m.Attr) and user.name in FORM):
@@ -144,7 +145,7 @@ def _trains(keyword: m.Keyword) -> bool:
     return keyword.name is None or (isinstance(keyword.value, m.Const) and keyword.value.value is True)
 
 
-def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0, layers: bool = False) -> bool:
+def is_unchanged(interp: RunView, model: v.Value, depth: int = 0, layers: bool = False) -> bool:
     """Whether a call of a model changes nothing in it; with ``layers``, other than in layers of libraries."""
     if depth > _MOST_NESTED:
         return False
@@ -181,7 +182,7 @@ def _is_unchanged(interp: Interp, model: v.Value, depth: int = 0, layers: bool =
         # What initializes weights may be a function.
         harmless = isinstance(model, v.Func) and _does_nothing_else(model.fn)
         return depth > 0 and (harmless or isinstance(model, v.Lit | v.Ext))
-    return all(_is_unchanged(interp, one, depth + 1, layers) for one in held)
+    return all(is_unchanged(interp, one, depth + 1, layers) for one in held)
 
 
 def _methods(cls: v.Cls) -> list[v.Func]:

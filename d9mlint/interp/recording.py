@@ -788,6 +788,7 @@ _ROLES = {
     "tells-form": "tells a number, a type or whether something holds, whatever the elements are",
     "looks-only": "looks at sizes, types or places, at no element",
     "shows-structure": "looks at the parts and sizes of a model, at none of its weights",
+    "asserts": "raises where its arguments do not agree",
     "form-only": "takes an example, of which only the form counts",
     "unchanged-by-call": "is not changed by a call",
     "keeps-statistics": "keeps statistics of what it is called with",

@@ -60,6 +60,7 @@ Role = Literal[
     "applies",
     "applies-to-items",
     "asks-for-gpu",
+    "asserts",
     "async-collective",
     "async-copy",
     "averages",

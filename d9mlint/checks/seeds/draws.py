@@ -49,6 +49,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     SeedEvent,
 )
+from d9mlint.interp.examples import traced_only
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.given_instead import others
 from d9mlint.interp.graphs import GENERATOR
@@ -65,7 +66,7 @@ from d9mlint.interp.memory import (
     remembered_once,
     remembered_table,
 )
-from d9mlint.interp.naming import is_left_in_program, names_only, needs_form_only, traced_only
+from d9mlint.interp.naming import is_left_in_program, names_only, needs_form_only
 from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.permuted import is_counted
 from d9mlint.interp.places import Moment, Where, scope
