@@ -52,7 +52,7 @@ def derived_names(
                 if callee is not None:
                     found.update(_filled(stmt.value, callee, found, places, looks))
             for value, targets in _pairs(stmt):
-                if not holds(value, places, counting) and found.isdisjoint(elements(value, looks, counting)):
+                if not holds(value, places) and found.isdisjoint(elements(value, looks, counting)):
                     continue
                 kept = targets
                 callee = callees.get(value.start) if callees and isinstance(value, m.Call) else None
@@ -220,9 +220,8 @@ def _without_label(iterated: m.Expr, target: m.Expr) -> m.Expr:
 _LABELED = 2
 
 
-def holds(expr: Any, places: Sequence[int], counting: Collection[int] = ()) -> bool:
-    """Whether an expression is computed from one at these places, not only from its form. See ``elements`` for
-    ``counting``."""
+def holds(expr: Any, places: Sequence[int]) -> bool:
+    """Whether an expression is computed from one at these places, not only from its form."""
     stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
@@ -230,8 +229,6 @@ def holds(expr: Any, places: Sequence[int], counting: Collection[int] = ()) -> b
             continue
         if getattr(node, "start", -1) in places:
             return True
-        if isinstance(node, m.Call) and node.start in counting:
-            continue
         stack.extend(children(node))
     return False
 

@@ -188,9 +188,7 @@ class _Look:
         for node in nodes(self._function.body):
             if isinstance(node, m.Call) and node.start in self._calls.timing:
                 return True
-            if only_form(node) and self._is_drawn(node):
-                return True
-            if self._counts(node) and any(map(self._is_drawn, [*node.args, *node.keywords])):
+            if only_form(node) and any(getattr(x, "start", -1) in self._places for x in nodes([node])):
                 return True
             if (only_form(node) or self._counts(node) or self._asks_each(node)) and any(
                 isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])
@@ -256,7 +254,7 @@ class _Look:
         if only_form(expr) or self._counts(expr):
             return False
         read = elements(expr, self._calls.looks, self._calls.counting)
-        return holds(expr, self._places, self._calls.counting) or any(name in self.known for name in read)
+        return holds(expr, self._places) or any(name in self.known for name in read)
 
     def _only_computes(self, expr: Any, given: dict[str, set[str]]) -> bool:
         for call in nodes([expr]):
