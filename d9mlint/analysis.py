@@ -14,8 +14,8 @@ import msgspec
 from d9mlint.base.entry_report import EntryReport, shown
 from d9mlint.base.errors import UsageError
 from d9mlint.base.findings import Finding
+from d9mlint.base.paths import TESTS
 from d9mlint.checks.absent_modules import all_as_advice
-from d9mlint.checks.base import TESTS
 from d9mlint.checks.merge import merge
 from d9mlint.interp.entry_run import Analyzer
 from d9mlint.ir import bodies

@@ -1404,6 +1404,23 @@ def test_a_program_is_named_before_a_guard_that_tries_a_module_out() -> None:
     assert Runs(runs.entries[::-1], runs.unreached).findings() == runs.findings()
 
 
+def test_a_test_that_imports_a_program_does_not_change_which_one_is_named() -> None:
+    load = TRIED_OUT["data.py"].partition("if __name__")[0]
+    evaluating = (
+        "import numpy as np\nfrom data import load\ndef evaluate():\n    print(np.array(load('x')))\n"
+        "if __name__ == '__main__':\n    evaluate()\n"
+    )
+    files = TRIED_OUT | {"data.py": load, "eval.py": evaluating}
+    [found] = [f for f in run(files).findings() if f.code == "DET209"]
+    assert found.entry_point == "eval.py"
+    using = "from eval import evaluate\ndef test_it():\n    evaluate()\n"
+    for name in ("tests/test_eval.py", "tests/conftest.py", "test_eval.py", "checks.py"):
+        text = using if name != "checks.py" else f"import pytest\n{using}"
+        assert [f for f in run(files | {name: text}).findings() if f.path == found.path] == [found], name
+    [found] = [f for f in run(files | {"used.py": using}).findings() if f.code == "DET209"]
+    assert found.entry_point == "main.py"
+
+
 def test_a_guard_that_trains_is_named_before_a_program_that_needs_an_option() -> None:
     trains = (
         "    import torch\n    net = torch.nn.Linear(3, 1)\n    optim = torch.optim.SGD(net.parameters(), 0.1)\n"

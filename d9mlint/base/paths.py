@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import stat
 from collections.abc import Sequence
 
@@ -16,6 +17,9 @@ MARKERS = ("pyproject.toml", "d9mlint.toml", ".git", "setup.py", "setup.cfg")
 """A directory that holds one of these is a project's root."""
 REQUIREMENTS = ("requirements.txt", "environment.yml", "environment.yaml", "Pipfile")
 """So is one that holds one of these, where none above it is marked."""
+
+TESTS = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test)\.py$")
+"""Where test runners look for tests, in paths relative to the project's root."""
 
 LARGEST = 1_000_000
 """Bytes of the largest configuration file that is read; larger ones are data."""

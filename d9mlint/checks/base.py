@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +22,7 @@ from d9mlint.base.findings import (
     Severity,
     Step,
 )
+from d9mlint.base.paths import TESTS
 from d9mlint.base.terminal import listed, shortened
 from d9mlint.interp.activity import HANDS_OVER, KEEPS, LOADS, TRAIN, where
 from d9mlint.interp.places import Where
@@ -474,10 +474,6 @@ def _is_unasserted(interp: RunView, place: Where) -> bool:
     if not function.name.startswith("test") or not TESTS.search(path) or not asserts(function):
         return False
     return not is_asserted(function, place.site.start)
-
-
-TESTS = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test)\.py$")
-"""Where test runners look for tests."""
 
 
 def unreached_step(interp: RunView, function: tuple[str, int]) -> Step:

@@ -8,7 +8,7 @@ from typing import Any
 
 from d9mlint.base.entry_report import MAY_SEED
 from d9mlint.base.findings import Finding
-from d9mlint.checks.base import TESTS
+from d9mlint.base.paths import TESTS
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge import Knowledge

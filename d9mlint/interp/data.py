@@ -624,6 +624,14 @@ def _parameter(parameters: v.Obj) -> v.Value:
     return v.Items("t", [v.UNKNOWN, one]) if parameters.api.endswith("named_parameters") else one
 
 
+def _takes_types(interp: Interp, cls: v.Cls) -> bool:
+    """Whether an item of a class can only be the class itself, for some types: nothing else defines what it is."""
+    if cls.find("__class_getitem__") is not None or any(one.metaclass is not None for one in cls.mro()):
+        return False
+    bases = (interp.kb.canonical(one) for one in cls.external_bases() if one != "object")
+    return all(interp.kb.role(one, "has-only") is not None for one in bases)
+
+
 def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> v.Value:
     """``value[index]``."""
     interp.listeners.tell(ItemEvent(value, index, node))
@@ -672,6 +680,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if value.name.endswith(_NAMES):
             return member_by_name(interp, v.Ext(value.name.removesuffix(_NAMES)), index)
         return v.UNKNOWN if is_environ(interp, value) else value
+    if isinstance(value, v.Cls) and _takes_types(interp, value):
+        # ``class Agent(Base[int])``
+        return value
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
         if found is not None and inherits_items(value.cls) and not is_number(index):

@@ -44,7 +44,7 @@ from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, Switches
 from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import keep_oldest
-from d9mlint.project.entry_points import Entry, find_entries, imported_files
+from d9mlint.project.entry_points import Entry, find_entries, imported_files, used_files
 from d9mlint.project.import_order import ImportOrder, Needed
 from d9mlint.project.modules import ModuleFile, Modules
 from d9mlint.project.releases import installed_by
@@ -116,6 +116,7 @@ class Project:
         self.named = named
         # What is named as an entry point is run for itself, whoever imports it too.
         self.imported = imported_files(self.modules) - {path for path, _ in named}
+        self.used = self.imported & used_files(self.modules)
         self.entries: list[Entry] = find_entries(self.modules, self.imported, named)
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}
         self.import_order = ImportOrder(self.modules)
@@ -225,7 +226,9 @@ class Analyzer:
     def entry_name(self, index: int) -> str:
         """What names the run of an entry point among those of its project."""
         entry = self.project.entries[index]
-        kind = "imported" if entry.file.path in self.project.imported else "script"
+        path = entry.file.path
+        kind = "script" if path not in self.project.imported else "tested"
+        kind = "imported" if path in self.project.used else kind
         return f"{self.project.index[entry.file.path]} {entry.function or ''} {kind}"
 
     def run_entry_at(self, index: int) -> EntryReport:
@@ -392,7 +395,7 @@ class Analyzer:
             interp.imports.end_run()
             sys.setrecursionlimit(limit)
         trains = entry is not None and TRAIN in interp.places
-        guards = entry is not None and entry.kind == "main" and file.path in self.project.imported
+        guards = entry is not None and entry.kind == "main" and file.path in self.project.used
         return EntryReport(
             entry=file.path,
             function=(entry.function or "") if entry else "",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.interp.library.loaders import LOADER
+from d9mlint.interp.missing_attributes import lacks
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import may_be_shared
@@ -325,7 +326,7 @@ def _stays_none(interp: Interp, name: m.Name) -> bool:
     if v.option_of(value_of(interp, name) if rest else value or v.UNKNOWN):
         return False
     if len(rest) == 1 and isinstance(value, v.Inst):
-        plain = all(base == "object" for base in value.cls.external_bases())
+        plain = all(lacks(interp, base, rest[0]) for base in value.cls.external_bases())
         return plain and not interp.stores_attribute(rest[0]) and not interp.mentions(_SET_BY_NAME)
     function = interp.frame.function
     if rest or first not in own_names(function):

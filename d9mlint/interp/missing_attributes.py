@@ -104,12 +104,16 @@ def has(interp: Interp, value: v.Inst, name: str) -> bool | None:
         return None
     if any(one.decorated or one.metaclass is not None for one in value.cls.mro()):
         return None
-    for base in value.cls.external_bases():
-        known = interp.kb.role(interp.kb.canonical(base), "has-only")
-        if base != "object" and (known is None or name in known.more):
-            return None
+    if not all(lacks(interp, base, name) for base in value.cls.external_bases()):
+        return None
     if name.startswith("_") or any(
         name in assigned_attributes(interp.whole(one)) for one in interp.run_files()
     ):
         return None
     return False
+
+
+def lacks(interp: Interp, base: str, name: str) -> bool:
+    """Whether a class that is not the project's is known not to give its objects an attribute of some name."""
+    known = interp.kb.role(interp.kb.canonical(base), "has-only")
+    return base == "object" or (known is not None and name not in known.more and not name.startswith("_"))

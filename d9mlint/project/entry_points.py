@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from d9mlint.base.paths import boundary, is_inside, read_limited
+from d9mlint.base.paths import TESTS, boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import passing
@@ -220,6 +220,17 @@ def imported_files(modules: Modules) -> frozenset[str]:
         if not package and not any(targets & cycle for path, targets in imports.items() if path not in cycle):
             found -= cycle
     return found
+
+
+def used_files(modules: Modules) -> frozenset[str]:
+    """Paths of the files that some other file imports which is no test: what only tests import may be a program all the
+    same, as without them."""
+    used: set[str] = set()
+    for file in passing(modules.files):
+        more = imports_of(modules, file) - used
+        if more and not TESTS.search(file.relative) and not _is_test(file):
+            used |= more
+    return frozenset(used)
 
 
 def imports_of(modules: Modules, file: ModuleFile, *, top_level: bool = False) -> frozenset[str]:
