@@ -111,7 +111,10 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         return
     for index, one in enumerate(target.elts):
         part = _part_of(interp, value, index) if isinstance(value, v.Obj) and not starred else None
-        assign(interp, one, rest if part is None else part)
+        if part is None:
+            # One value stands for all that are taken; what is learned of one of them is not so of the others.
+            part = tensors.another(rest) if index else rest
+        assign(interp, one, part)
 
 
 def _part_of(interp: Interp, value: v.Obj, index: int) -> v.Value | None:

@@ -882,12 +882,23 @@ def of_later_rounds(value: v.Obj, free: bool) -> v.Obj:
     known, but that it has no gradient where it is ``free`` of one in all rounds. The tensor itself, which the caller may
     use too, stays as it is."""
     old = form(value)
+    return _like(value, Form(None, None, old.device, False if free else old.grad or None))
+
+
+def another(value: v.Value) -> v.Value:
+    """Another tensor of which the same is known, for what stands for several; other values stand for themselves."""
+    if not isinstance(value, v.Obj) or value.type != TENSOR or value.form is None:
+        return value
+    return _like(value, value.form)
+
+
+def _like(value: v.Obj, known: Form) -> v.Obj:
     made = v.Obj(value.api, value.type, value.args, value.node)
     made.file, made.owner, made.likely = value.file, value.owner, value.likely
     made.order, made.data, made.package = value.order, value.data, value.package
-    for name, known in value.attrs.items():
-        made.attrs[name] = known
-    made.start_with(Form(None, None, old.device, False if free else old.grad or None))
+    for name, held in value.attrs.items():
+        made.attrs[name] = held
+    made.start_with(known)
     return made
 
 
