@@ -66,7 +66,7 @@ def test_what_a_module_shows_by_itself_is_no_error(
     )
     (tmp_path / "train.py").write_text(user, encoding="utf-8")
     found = {one.finding.severity for one in lint(tmp_path, {}).items if one.finding.code == code}
-    assert found == {severity}
+    assert found == ({severity} if severity else set())
 
 
 def test_the_same_is_an_error_in_a_program_that_others_do_not_import(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ DRAWN = "import random\n{imports}\nnames = open('names.txt').read().split()\ndra
     ("imports", "then", "severity"),
     [
         ("", "texts = [open(one).read() for one in drawn]", "warning"),
-        ("", "assert drawn[0] != drawn[1]\nprint('they differ')", "warning"),
+        ("", "assert drawn[0] != drawn[1]\nprint('they differ')", ""),
         (
             "import matplotlib.pyplot as plt\nfrom PIL import Image",
             "plt.imshow(Image.open(drawn[0]))\nplt.show()",
@@ -115,4 +115,4 @@ def test_a_program_that_leaves_nothing_makes_no_error(
 ) -> None:
     (tmp_path / "names.py").write_text(DRAWN.format(imports=imports, then=then), encoding="utf-8")
     found = {one.finding.severity for one in lint(tmp_path, {}).items if one.finding.code == "DET103"}
-    assert found == {severity}
+    assert found == ({severity} if severity else set())

@@ -59,6 +59,7 @@ def traced_only(run: RunView, node: Any) -> bool:
     return (
         bool(found)
         and all(followed.comes_to_nothing(one) for one in rest)
+        and (followed.traced or followed.given)
         and is_private(run, function, {target.id})
     )
 
@@ -83,6 +84,9 @@ class _Followed:
         self._run, self._function, self._above = run, function, parents(function)
         self.traced = False
         """Whether a model is traced with it."""
+        self.given = False
+        """Whether it is given to a model, or to what asserts something: one that nothing is asked of is an example of how
+        to draw."""
 
     def is_example(self, node: m.Name) -> bool:
         """Whether a model is traced with a variable."""
@@ -112,6 +116,7 @@ class _Followed:
             child = user
         while (user := self._above.get(id(child))) is not None:
             if isinstance(user, m.Assert):
+                self.given = True
                 return True
             if isinstance(user, m.ExprStmt):
                 # A notebook shows the value of the last line of a cell.
@@ -131,10 +136,13 @@ class _Followed:
             if isinstance(user, m.Call):
                 name = called_in_library(self._run, user)
                 if self._run.kb.role(name, "asserts") is not None:
+                    self.given = True
                     return True
                 computes = name and (self._run.kb.tensor(name) is not None or self._is_asserted(user))
-                if not computes and not self._is_model(user.func):
-                    return False
+                if not computes:
+                    if not self._is_model(user.func):
+                        return False
+                    self.given = True
             elif isinstance(user, m.Subscript):
                 if user.value is not child:
                     return False

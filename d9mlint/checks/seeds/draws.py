@@ -630,12 +630,16 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             self.unused_in[site] = parts
 
     def _does_more(self) -> bool:
-        """Whether the running code of a module calls something for what that does. A program that only keeps what it draws
-        is an example of how to draw."""
+        """Whether the running code of a module calls something for what that does, other than to seed or to set a mode. A
+        program that only keeps what it draws is an example of how to draw."""
         return any(
-            isinstance(one, m.ExprStmt) and isinstance(one.value, m.Call)
+            isinstance(one, m.ExprStmt) and isinstance(one.value, m.Call) and not self._is_setting(one.value)
             for one in nodes(self.run.frame.function.body)
         )
+
+    def _is_setting(self, call: m.Call) -> bool:
+        func = self.run.value_of(call.func)
+        return isinstance(func, v.Ext) and bool(self.run.kb.rng(self.run.kb.canonical(func.name)))
 
     def _is_dropped(self, node: Any) -> bool:
         """Whether what a call in a function gives is dropped, where the function goes on with what the call was given: its
