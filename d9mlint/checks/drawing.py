@@ -6,13 +6,16 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from d9mlint.checks.coverage import is_unknown
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.containers import layers
 from d9mlint.interp.context import CPU_CONTEXT, HANDED, THREAD
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
-from d9mlint.interp.rng import GENERATOR_TYPES
+from d9mlint.interp.rng import GENERATOR_TYPES, draws_now
 from d9mlint.interp.single_use import seeds_only
 from d9mlint.interp.state import SEEDED, Site
 
@@ -64,6 +67,8 @@ class ItemDraws(Observer):
         """Those that are drawn from elsewhere too."""
         self.by_python: set[str] = set()
         """Those that are drawn from by a function of Python that a graph calls for each element."""
+        self.op_seeds = False
+        """Whether an op of TensorFlow is called that has its own seed: such an op keeps one state for all its calls."""
         self.unknown = False
         """Whether something is called that is not known."""
         self.libraries: set[str] = set()
@@ -138,9 +143,23 @@ class ItemDraws(Observer):
             self._draw(role.library)
         if self.run.kb.role(call.api, "runs-python") is not None:
             self._calls.add(self.run.here(call.node))
+        self.op_seeds |= any(self._keeps_state(call, entry) for entry in kb.rng(call.api))
         owner = call.owner
         if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES and owner.birth <= self._began:
             self._draw("own")
+
+    def _keeps_state(self, call: CallEvent, entry: RngEntry) -> bool:
+        """Whether an op draws from the state that it keeps, since a seed of its own is given."""
+        if entry.library != "tensorflow" or entry.kind not in ("draw", "dropout") or entry.at == "use":
+            return False
+        seeded = any_holds(call.args, entry.unless, call.owner) is not False
+        return (
+            bool(entry.draws)
+            and seeded
+            and self._applies(entry)
+            and draws_now(self.run, call.args, structs.replace(entry, unless=[]), call.owner)
+            and not self.run.unread(call.node)
+        )
 
     @on(ObjectCallEvent)
     def layer(self, event: ObjectCallEvent) -> None:

@@ -843,6 +843,7 @@ _ROLES = {
     "draws-weight": "draws the weights of a layer",
     "draws-with-key": "consumes a JAX key",
     "folds-key": "draws with keys that it makes of a JAX key with `fold_in`",
+    "splits-key": "makes a number of keys of a JAX key",
     "no-variable": "gives a tensor in which no trainable variable takes part",
     "sentinel": "says that no value is given",
     "leaves-out": "gives what was saved in a file, but for an attribute that is saved by itself",

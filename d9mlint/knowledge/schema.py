@@ -118,6 +118,7 @@ Role = Literal[
     "fills-parameters",
     "fits-data",
     "folds-key",
+    "splits-key",
     "form-only",
     "free-memory",
     "freezes-weights",

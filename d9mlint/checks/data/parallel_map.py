@@ -52,12 +52,13 @@ class ParallelMap(Rule):
             return
         func = call.args.get("map_func", 0)
         draws = item_draws(self.run, [func])
-        if draws.drawn & _BY_GRAPH or draws.by_python & _BY_PYTHON:
+        by_ops = bool(draws.drawn & _BY_GRAPH) or draws.op_seeds
+        if by_ops or draws.by_python & _BY_PYTHON:
             self._vary(
                 call.node,
                 f"parallel `{name}` over a function that draws random numbers: draw order depends on thread scheduling",
                 "tf.data_stateful_map",
-                self._remedy(bool(draws.drawn & _BY_GRAPH)),
+                self._remedy(by_ops),
             )
 
     def _remedy(self, by_ops: bool) -> str:

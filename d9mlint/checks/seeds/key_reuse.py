@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.base.findings import Step
+from d9mlint.base.findings import Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.context import HANDED
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 
 _NESTED = 2
+_PAIR = 2
+"""Into so many keys one is split where no number is given."""
+_BY_NUMBER = "<0.5"
+"""The releases of JAX in which the keys of a split depend on how many there are, unless a setting says otherwise."""
 _MOST = 128
 """So many used keys are followed in one path: each makes calls differ that would otherwise be the same."""
 _AT = " at "
@@ -43,7 +47,8 @@ class GivenIn(NamedTuple):
 class Use(NamedTuple):
     """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, the variable
     or attribute that it was read from, the object whose method it was given to, when, what folds something into the
-    key before it draws, and the calls that stand in these loops of functions that are given the key."""
+    key before it draws, the calls that stand in these loops of functions that are given the key, and into how many keys it
+    is split, as far as that is known."""
 
     place: Where
     call: str
@@ -55,6 +60,7 @@ class Use(NamedTuple):
     time: Tick
     folding: str
     calls: tuple[GivenIn, ...]
+    parts: int | None
 
 
 class Keys(Rule):
@@ -116,8 +122,13 @@ class Keys(Rule):
         uses = [
             use for of, use in self.used.items() if of.partition(_AT)[0] == key and use.folding == folding
         ]
-        known = next((use for use in uses if not self.run.exclusive(use.time)), None)
+        parts = _parts(self.run, call)
+        met = [use for use in uses if not self.run.exclusive(use.time)]
+        known = next((use for use in met if not _other_number(use.parts, parts)), None)
+        if known is None and met and not self.run.kb_matches("jax", _BY_NUMBER):
+            known = met[0]
         if known is not None:
+            apart = _other_number(known.parts, parts)
             if owner and owner == known.owner and call.api.endswith(".init"):
                 # A second copy of the first weights: a target network begins as the network that it follows.
                 return
@@ -128,9 +139,9 @@ class Keys(Rule):
             if _alternative(place, known.place, step):
                 return
             if not _is_given(self.run, place, step, value):
-                self._again(place, name, known.call)
+                self._again(place, name, known.call, apart)
             else:
-                self._given_again(place, step, name, known.call, key)
+                self._given_again(place, step, name, known.call, key, apart)
             return
         if len(self.used.items()) >= _MOST:
             return
@@ -149,24 +160,27 @@ class Keys(Rule):
             time,
             folding,
             _given_in(self.run, place, value),
+            parts,
         )
         self.used[f"{key}{_AT}{use.place.site.start}"] = use
         in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
         if in_rounds or (isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name)):
             self._again(use.place, name, "")
 
-    def _again(self, place: Where, name: str, by: str) -> None:
-        """A key is used again: by another call, or in the next round of a loop where ``by`` is empty."""
+    def _again(self, place: Where, name: str, by: str, apart: bool = False) -> None:
+        """A key is used again: by another call, or in the next round of a loop where ``by`` is empty. ``apart`` is whether
+        both calls split it, into different numbers of keys."""
         shown = f"`{name}`" if name.isidentifier() or "." in name else name
         first = f"was already used by `{by}`" if by else "is used again in every round of the loop"
         self.report(
             "DET114",
             place,
-            f"{shown} {first}: the same random numbers are drawn again",
+            f"{shown} {_split_by(by) if apart else f'{first}: the same random numbers are drawn again'}",
             _HELP
             if by
             else "give each round its own key: `jax.random.fold_in(key, step)`, or split it in the loop",
             subject=place.subject,
+            severity=Severity.ADVICE if apart else None,
         )
 
     def _given_in_rounds(self, given: GivenIn, subject: str) -> None:
@@ -180,7 +194,9 @@ class Keys(Rule):
             subject=subject,
         )
 
-    def _given_again(self, place: Where, step: int, name: str, by: str, key: str) -> None:
+    def _given_again(
+        self, place: Where, step: int, name: str, by: str, key: str, apart: bool = False
+    ) -> None:
         """A function is given a key that was used before the call: the caller spends it again. Of several calls that are
         given it, the first one is reported."""
         frame = calls(self.run)[step]
@@ -193,11 +209,17 @@ class Keys(Rule):
         self.report(
             "DET114",
             place.called_by(frame, step),
-            f"the key that {called} is given was already used by `{by}`: the same random numbers are drawn again",
+            f"the key that {called} is given "
+            + (
+                _split_by(by)
+                if apart
+                else f"was already used by `{by}`: the same random numbers are drawn again"
+            ),
             f"go on with the key that {called} returns, or split the key before the call"
             if back
             else "split the key before the call, and give each call its own",
             subject=place.subject,
+            severity=Severity.ADVICE if apart else None,
         )
 
     def _round(self, loop: Loop) -> None:
@@ -225,6 +247,30 @@ class Keys(Rule):
                 for later, other in uses:
                     if later == now > loop.start:
                         self._again(use.place, use.name, other.call)
+
+
+def _parts(interp: RunView, call: CallEvent) -> int | None:
+    """Into how many keys a call splits one, None where that is not known, or where it does not split it."""
+    role = interp.kb.role(call.api, "splits-key")
+    if role is None or call.args.star or call.args.dstar:
+        return None
+    number = call.args.get(role.arg, role.pos)
+    if number is None:
+        return _PAIR
+    if isinstance(number, v.Lit) and isinstance(number.value, int) and not number.option:
+        return number.value
+    return None
+
+
+def _other_number(one: int | None, other: int | None) -> bool:
+    """Whether a key is split into different numbers of keys."""
+    return one is not None and other is not None and one != other
+
+
+def _split_by(by: str) -> str:
+    return (
+        f"was already split by `{by}`: keys at the same position of both splits give the same random numbers"
+    )
 
 
 def _is_key(interp: RunView, value: v.Value) -> bool:

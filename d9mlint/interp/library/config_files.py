@@ -25,19 +25,90 @@ YAML = (".yaml", ".yml")
 """The endings of the names of YAML files."""
 
 
-def config_value(data: Any, label: str, prefix: str = "") -> v.Value:
-    """Plain data as abstract values; leaves are options named by their dotted key."""
+def config_value(data: Any, label: str, prefix: str = "", references: _References | None = None) -> v.Value:
+    """Plain data as abstract values; leaves are options named by their dotted key. ``references`` find what an
+    interpolation stands for."""
     if isinstance(data, dict):
         return v.Mapping(
-            {str(k): config_value(x, label, f"{prefix}{k}.") for k, x in data.items()}, attributes=True
+            {str(k): config_value(x, label, f"{prefix}{k}.", references) for k, x in data.items()},
+            attributes=True,
         )
     if isinstance(data, list):
-        return v.Items("l", [config_value(x, label, f"{prefix}{i}.") for i, x in enumerate(data)])
+        return v.Items("l", [config_value(x, label, f"{prefix}{i}.", references) for i, x in enumerate(data)])
     if isinstance(data, str) and "${" in data:
-        return v.UNKNOWN
+        return references.value(data, label, prefix) if references is not None else v.UNKNOWN
     if data is None or isinstance(data, (bool, int, float, str)):
         return v.Lit(data, prefix.rstrip("."))
     return v.UNKNOWN
+
+
+class _Node(NamedTuple):
+    """A part of a configuration, and its path from the root."""
+
+    data: Any
+    path: tuple[str, ...]
+
+
+class _References:
+    """What the interpolations of a whole configuration stand for: `${a.b}` is the node at `a.b`, whatever that is;
+    `${.b}` is one next to the key that has it, `${..b}` one next to the mapping around that."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        self._root = root
+        self._left = _MOST_REFERENCED
+        self._within: list[tuple[str, ...]] = []
+        """The paths of the nodes that are being made for an interpolation."""
+
+    def value(self, text: str, label: str, prefix: str) -> v.Value:
+        """What an interpolation at a place stands for; unknown where it is part of a longer text, or of another kind."""
+        found = self._followed(_Node(text, tuple(prefix.removesuffix(".").split("."))))
+        if found is None or found.path in self._within or found.data == _MISSING:
+            return v.UNKNOWN
+        self._left -= _size(found.data, self._left)
+        if self._left <= 0:
+            return v.UNKNOWN
+        self._within.append(found.path)
+        made = config_value(found.data, label, "".join(f"{key}." for key in found.path), self)
+        self._within.pop()
+        return made
+
+    def _followed(self, node: _Node, depth: int = 0) -> _Node | None:
+        """The node that interpolations lead to, one after the other."""
+        if not isinstance(node.data, str) or "${" not in node.data:
+            return node
+        reference = _REFERENCE.fullmatch(node.data.strip())
+        up = len(reference["up"]) if reference is not None else 0
+        if reference is None or up > len(node.path) or depth >= _DEEPEST:
+            return None
+        above = node.path[:-up] if up else ()
+        found: _Node | None = _Node(self._root, ())
+        for key in (*above, *_KEYS.findall(reference["path"])):
+            found = _part(found, key) if found is not None else None
+            found = self._followed(found, depth + 1) if found is not None else None
+        return found
+
+
+def _part(node: _Node, key: str) -> _Node | None:
+    """What a node has under a key as an interpolation writes it."""
+    parts = dict(enumerate(node.data)) if isinstance(node.data, list) else node.data
+    named = [one for one in parts if str(one) == key] if isinstance(parts, dict) else []
+    return _Node(parts[named[0]], (*node.path, key)) if named else None
+
+
+def _size(data: Any, most: int) -> int:
+    """How many parts a configuration has, as far as that is no more than some number."""
+    count, parts = 0, [data]
+    while parts and count <= most:
+        one = parts.pop()
+        count += 1
+        parts.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+    return count
+
+
+_MOST_REFERENCED = 10_000
+"""So many parts of a configuration stand for interpolations: each may hold others."""
+_REFERENCE = re.compile(r"\$\{(?P<up>\.*)(?P<path>[\w\-/]+(?:\.[\w\-/]+|\[[\w\-/]+\])*)\}")
+_KEYS = re.compile(r"[\w\-/]+")
 
 
 def parse_file(path: str) -> Any:
@@ -234,7 +305,7 @@ def _composed(
         except Exception:
             # Hydra's own grammar is wider than YAML: what it means is not known then.
             into[last] = "${" + value
-    found = config_value(data, name)
+    found = config_value(data, name, references=_References(data))
     if isinstance(found, v.Mapping) and not composition.complete:
         found.open = True
     return found, list(composition.left_open.values())
