@@ -1402,11 +1402,14 @@ def test_what_seeds_the_workers_of_a_loader_is_named_where_it_may_have_some(
         ("set(names)", True),
         ("set(names).difference(['a'])", False),
         ("set(names).union(['a'])", True),
+        ("set().union(names)", True),
+        ("every | {'a'}", False),
+        ("every.union(['a'])", False),
         ("rest", False),
         ("every", True),
     ],
 )
-def test_a_dictionary_is_not_offered_for_a_difference_of_sets(
+def test_a_dictionary_is_not_offered_for_a_difference_or_a_union_of_named_sets(
     tmp_path: Path, written: str, offered: bool
 ) -> None:
     text = "import numpy as np\nnp.random.seed(0)\nnames = ['b', 'a', 'c']\n"

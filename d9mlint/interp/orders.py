@@ -1892,14 +1892,17 @@ _REDUCING = frozenset({"difference", "intersection", "symmetric_difference"})
 
 
 def _is_reduced(interp: Interp, node: Any) -> bool:
-    """Whether an expression is, or names, what a set has in common with something, or has not."""
+    """Whether an expression is, or names, what a set has in common with something, or has not, or what it holds together
+    with something: a dictionary of the elements of a set that has a name has them in the order of that set."""
     if isinstance(node, m.BinOp):
-        return node.op != "|"
+        return node.op != "|" or any(isinstance(one, m.Name) for one in (node.left, node.right))
     if isinstance(node, m.Name) and "." not in node.id:
         return any(
             not isinstance(one, m.Name) and _is_reduced(interp, one) for one in assignments(interp, node.id)
         )
-    return isinstance(node, m.Call) and called_name(node) in _REDUCING
+    if not isinstance(node, m.Call):
+        return False
+    return called_name(node) in _REDUCING or (called_name(node) == "union" and bool(receiver(node)))
 
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:

@@ -89,13 +89,13 @@ _KEEPING = frozenset({*sys.stdlib_module_names, "builtins"})
 """Libraries that do no more than keep what they are given."""
 
 
-def valid(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> list[RngEntry]:
+def valid(interp: RunView, entries: tuple[RngEntry, ...], package: str) -> list[RngEntry]:
     """Those of some entries that hold for what is imported from a package, in the release that is installed."""
     found = _of_package(interp, entries, package)
     return [one for one in found if _in_range(interp, one.library, one.versions)]
 
 
-def _of_package(interp: Interp, entries: tuple[RngEntry, ...], package: str) -> tuple[RngEntry, ...]:
+def _of_package(interp: RunView, entries: tuple[RngEntry, ...], package: str) -> tuple[RngEntry, ...]:
     """Those of some entries that hold for what is imported from a package."""
     if not any(one.package for one in entries):
         return entries

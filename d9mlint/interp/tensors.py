@@ -349,7 +349,11 @@ def _transfer(
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
     zero = old.zero and entry.distinct in _SAME_ELEMENTS
     rows = entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct])
-    sparse = entry.sparse is True or (entry.sparse == "input" and old.sparse)
+    sparse = (
+        entry.sparse is True
+        or (entry.sparse == "input" and old.sparse)
+        or (entry.sparse == "inputs" and any(form(one).sparse for one in _tensors(inputs)))
+    )
     held = entry.device in ("inputs", "first") and _are_held(
         inputs if entry.device == "inputs" else inputs[:1]
     )

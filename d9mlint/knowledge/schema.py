@@ -958,7 +958,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of one of the vectors that are stacked there (``stacked-rows``), or of the parts of rows that are joined
     (``joined-rows``).
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
-    ``inputs``, are. ``sparse``: its layout is sparse, always or where that of the ``input`` is.
+    ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
+    where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
     next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
@@ -1018,7 +1019,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
     ) = False
     whole: bool | Literal["input", "inputs"] = False
-    sparse: bool | Literal["input"] = False
+    sparse: bool | Literal["input", "inputs"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
     along: Other | None = None

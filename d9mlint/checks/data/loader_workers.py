@@ -19,6 +19,7 @@ from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
+from d9mlint.interp.rng import valid
 from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
 from d9mlint.interp.usage import held
@@ -102,8 +103,8 @@ class LoaderWorkers(Rule):
         if declared is not None and args.get("dataset", 0) is v.UNKNOWN and not args.star:
             rest = {name: value for name, value in args.kw.items() if name != "dataset"}
             args = v.Args([declared, *args.pos[1:]], rest, args.star, args.dstar)
-        made = self.run.state.level("torch")
-        self.run.later(partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made))
+        made, seeds = self.run.state.level("torch"), self._seeds_items(call.node)
+        self.run.later(partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made, seeds))
 
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
@@ -111,6 +112,12 @@ class LoaderWorkers(Rule):
         found = is_seeded_before(event.value)
         if found is not None:
             self.seeded_before[found[0]] = found[1]
+
+    def _seeds_items(self, node: Any) -> bool:
+        """Whether the loader is that of a library which seeds what its items draw, in workers with its own function."""
+        made = self.run.value_of(node.func) if isinstance(node, m.Call) else None
+        package = made.name.partition(".")[0] if isinstance(made, v.Ext) else ""
+        return any(one.package and one.seeds for one in valid(self.run, self.run.kb.rng(LOADER), package))
 
     def _declared(self, node: Any) -> v.Inst | None:
         """A dataset of the class of the project with which a class annotates one of its attributes."""
@@ -137,6 +144,7 @@ class LoaderWorkers(Rule):
         idle: Callable[[], bool],
         wanted: tuple[str, tuple[str, ...]],
         made: Rng,
+        seeds: bool,
     ) -> None:
         if idle():
             return
@@ -160,6 +168,8 @@ class LoaderWorkers(Rule):
         drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
         if (self.by_trainer or by_command) and not drawn & {"own", "other", KEPT}:
+            return
+        if seeds and not drawn - {"torch", ITEM_SEED}:
             return
         item_seed = ITEM_SEED in drawn
         drawn.discard(ITEM_SEED)

@@ -100,8 +100,8 @@ _ANY_REDUCED = (
 
 
 def _remedy(origin: Origin) -> str:
-    """What gives the elements a fixed order. The keys of a dictionary can hold a union, ``[*a, *b]``, but a dictionary has
-    no difference, and that of its keys is a set again."""
+    """What gives the elements a fixed order. The keys of a dictionary can hold a union, ``[*a, *b]``, which has a fixed
+    order where ``a`` and ``b`` are no sets, but a dictionary has no difference, and that of its keys is a set again."""
     if origin.reduced:
         return _REDUCED.get(origin.elements, _ANY_REDUCED)
     return _REMEDIES.get(origin.elements, _ANY)
