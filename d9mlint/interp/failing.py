@@ -334,6 +334,18 @@ def _stays_none(interp: Interp, name: m.Name) -> bool:
     return (
         not may_be_shared(interp.whole(interp.frame.file), function, {first})
         and times_stored(function, first) == 1
+        and any(_stores_none(stmt, first) for stmt in statements(function.body))
+    )
+
+
+def _stores_none(stmt: m.Stmt, name: str) -> bool:
+    """Whether a statement says that a variable is None. What a parameter or variable gets from a list may have been stored
+    there at a place that is not known."""
+    return (
+        isinstance(stmt, m.Assign)
+        and isinstance(stmt.value, m.Const)
+        and stmt.value.value is None
+        and any(isinstance(one, m.Name) and one.id == name for one in stmt.targets)
     )
 
 
