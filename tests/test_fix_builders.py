@@ -47,7 +47,8 @@ def test_fixes_of_examples_parse_add_no_findings_and_are_stable(program: Program
     write_program(program, tmp_path)
     settings = {"cache": False, "jobs": 1, **program.settings}
     before = check([str(tmp_path)], load_settings(str(tmp_path), overrides=settings))
-    assert not before.warnings
+    # An example may be about a release from before those that are known.
+    assert not [one for one in before.warnings if "the oldest release that is known" not in one]
     fixed = _fixed(tmp_path, program.settings)
     for path, data in fixed.changes.items():
         ast.parse(make_source(path, data).text)
