@@ -149,7 +149,7 @@ class ItemDraws(Observer):
             self._draw("own")
 
     def _keeps_state(self, call: CallEvent, entry: RngEntry) -> bool:
-        """Whether an op draws from the state that it keeps, since a seed of its own is given."""
+        """Whether an op draws from the state that it keeps, since it is given a seed."""
         if entry.library != "tensorflow" or entry.kind not in ("draw", "dropout") or entry.at == "use":
             return False
         seeded = any_holds(call.args, entry.unless, call.owner) is not False

@@ -79,7 +79,7 @@ def _unknown(batch: v.Obj) -> v.Obj:
 
 
 def part(batch: v.Obj, index: object) -> v.Value:
-    """What stands at a place of a batch, which is not told from the batch where it is not known."""
+    """What stands at a place of a batch; the batch itself where that is not known."""
     held = batch.attrs.get(v.BATCH_PARTS)
     known = isinstance(held, v.Items) and isinstance(index, int) and -len(held.elts) <= index < len(held.elts)
     return held.elts[index] if known and isinstance(held, v.Items) and isinstance(index, int) else batch

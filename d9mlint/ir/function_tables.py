@@ -35,7 +35,7 @@ def tables(facts: m.FileFacts) -> dict[str, list[int]]:
 
 def only_calls(facts: m.FileFacts, name: str, made: int = 0) -> bool:
     """Whether a file only calls what a table has under a key; ``made``: how often it gives the variable a value. In a file
-    that is not that of the table, a variable of this name that the file makes itself is another one."""
+    that is not that of the table, a variable of this name that the file makes itself is no such table."""
     another = not made and _makes_itself(facts, name)
     for around, body in _bodies(facts):
         some = list(nodes(body))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.checkpoints.first_numbers import begun, begun_outside, buffers, last_of, name_of
+from d9mlint.checks.checkpoints.first_numbers import begun, begun_outside, buffers, last_of, name_of, names_in
 from d9mlint.checks.checkpoints.own_states import called_methods, updated_by
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
@@ -196,11 +196,11 @@ class _Slice:
     def _follow(self, name: str, stmt: m.Stmt) -> None:
         """What a variable on which the training depends is made of in a statement."""
         if isinstance(stmt, m.For):
-            if name in _stored([stmt.target]):
+            if name in names_in([stmt.target]):
                 self.need([stmt.iter], stmt)
         elif isinstance(stmt, m.Assign | m.AugAssign):
             targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
-            if name in _stored(targets):
+            if name in names_in(targets):
                 self.need([stmt.value], stmt)
         elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
             call = stmt.value
@@ -246,8 +246,3 @@ def _names(parts: Iterable[Any]) -> set[str]:
         elif name := name_of(one):
             found.add(name)
     return found
-
-
-def _stored(targets: Iterable[Any]) -> set[str]:
-    """The variables, attributes and items that are assigned as some targets, and what an item is one of."""
-    return {name for one in nodes(targets) if (name := name_of(one))}

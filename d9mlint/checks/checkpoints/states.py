@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_LOADS
 from d9mlint.base.findings import LOADED_AT
@@ -72,9 +72,11 @@ from d9mlint.ir.traversal import children, nodes
 from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from d9mlint.interp.view import RunView
+
+_Found = TypeVar("_Found")
 
 STATES = {
     "torch.get_rng_state": "torch",
@@ -1032,7 +1034,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 kept = self.data[place.site]
                 named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
                 lacks += [f"the state of the optimizer `{name}`" for name in named if name not in kept]
-            generators = {made for made, loop in self.shuffled if loop in loops and loop in self.trains_in}
+            generators = self._in_training(self.shuffled, loops)
             if not open_world and not generators <= self.carried:
                 others = [*others, "generator"]
                 lacks.append("the state of the loader's generator")
@@ -1152,14 +1154,22 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         kinds = ("scaler",) if self.goes_on else ("scheduler", "scaler")
         return [one for one in sorted(self.optional.known()) if one[0] in kinds]
 
+    def _that_train(self, loops: Iterable[str]) -> set[str]:
+        """Those of some loops that train."""
+        return {loop for loop in loops if loop in self.trains_in}
+
+    def _in_training(self, found: Iterable[tuple[_Found, str]], loops: Iterable[str]) -> set[_Found]:
+        """What was found in those of some loops that train."""
+        training = self._that_train(loops)
+        return {one for one, loop in found if loop in training}
+
     def _own_states(self, place: Where, loops: frozenset[str]) -> list[Passed]:
         """What loops that train go through or are ended by, whose states nothing saves or restores that is seen to."""
         files = {place.site.path, *(one.site.path for one, _ in self.loads)}
         by_path = self.run.modules.by_path
-        found = {one for one, loop in self.passed_over if loop in loops and loop in self.trains_in}
         return [
             one
-            for one in sorted(found)
+            for one in sorted(self._in_training(self.passed_over, loops))
             if one.place[:2] not in self.whole
             and not any(
                 named_elsewhere(self.run, by_path[path], one.place, one.attributes)
@@ -1171,42 +1181,39 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     def _orders(self, loops: frozenset[str]) -> list[str]:
         """What loops that train shuffle in place in each round, and nothing saves."""
         known = {name for one, _ in self.passed_over for name in one.attributes}
-        found = {name for name, loop in self.reordered if loop in loops and loop in self.trains_in}
+        found = self._in_training(self.reordered, loops)
         return sorted(name for name in found - set(self.kept_names) if name.rpartition(".")[2] not in known)
 
     def _memories(self, loops: frozenset[str]) -> list[str]:
         """The lists that loops which train fill and draw from, and that nothing saves."""
-        training = {loop for loop in loops if loop in self.trains_in}
-        return self.unsaved_lists(training)
+        return self.unsaved_lists(self._that_train(loops))
 
     def _averages(self, loops: frozenset[str]) -> list[str]:
         """The models that loops which train update as averages, and whose weights nothing saves."""
-        return self.unsaved_averages({loop for loop in loops if loop in self.trains_in})
+        return self.unsaved_averages(self._that_train(loops))
 
     def _generators(self, loops: frozenset[str]) -> list[str]:
         """The generators of the program that loops which train draw from, and whose states nothing saves."""
-        training = {loop for loop in loops if loop in self.trains_in}
-        return self.unsaved_generators(training, {*self.kept, *self.carried})
+        return self.unsaved_generators(self._that_train(loops), {*self.kept, *self.carried})
 
     def _ending(self, place: Where, loops: frozenset[str]) -> list[str]:
         """The numbers that say when loops end that train, and that nothing saves."""
-        found = {name for name, loop in self.ending if loop in loops and loop in self.trains_in}
-        return self._unsaved(place, loops, found)
+        return self._unsaved(place, loops, self._in_training(self.ending, loops))
 
     def _best(self, place: Where, loops: frozenset[str], ending: list[str]) -> list[str]:
         """The best scores so far of loops that train, which say whether the next weights replace the best ones."""
-        found = {name for name, loop in self.best if loop in loops and loop in self.trains_in}
+        found = self._in_training(self.best, loops)
         return self._unsaved(place, loops, found - {*ending})
 
     def _variables(self, place: Where, loops: frozenset[str], named: set[str]) -> list[str]:
         """The other numbers with which loops go on that train, and that nothing saves."""
-        found = {name for name, loop in self.carried_on if loop in loops and loop in self.trains_in}
+        found = self._in_training(self.carried_on, loops)
         known = self._unsaved(place, loops, found - {*self.held_names, *named})
+        training = self._that_train(loops)
         in_models = {
             name
             for name, cls, in_state, loop in self.in_models
-            if loop in loops
-            and loop in self.trains_in
+            if loop in training
             and cls not in (self.whole if in_state else self.pickled)
             and not (in_state and self._is_in_state(name))
         }

@@ -37,7 +37,7 @@ WHOLE = ""
 
 class File(NamedTuple):
     """How a program names a file: what it is called, the loops that give it another name in each round, those that put in it
-    what they compute, and the parts of its own name, as far as they are known."""
+    what they compute, and the parts of its name, without its folder, as far as they are known."""
 
     name: str
     numbered_by: frozenset[str]

@@ -422,7 +422,7 @@ class Ops(ModesByWay, XlaDevices, Rule):
         unique = any(form(one).distinct for one in places)
         # Of fractions that are written where they were rounded to, several may have one place.
         several = not unique and writes_fraction(self.run, node)
-        chosen = not unique and any(_is_chosen(self.run, one) for one in places)
+        chosen = not unique and any(index_updates.has_duplicates(self.run, one) for one in places)
         if several or _is_tensor(owner):
             known = known_call(self.run.kb, v.Args([index, value]), owner)
             call = CallEvent(SET_ITEM, v.NO_ARGS, node, owner)
@@ -604,12 +604,6 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [text for part in value for text in _texts(part)]
     return [value] if isinstance(value, str) else []
-
-
-def _is_chosen(run: RunView, index: v.Value) -> bool:
-    """Whether an index is one in which a number may be several times, as that of the largest element of each row."""
-    role = run.kb.role(index.api, "gives-duplicates") if isinstance(index, v.Obj) else None
-    return role is not None and isinstance(index, v.Obj) and all_hold(index.args, role.when) is True
 
 
 def _candidate(

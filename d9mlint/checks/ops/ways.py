@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Mode = Literal["on", "warns", "off", "unknown"]
 _SWITCHES = ("deterministic", "full_determinism")
 """The arguments of trainers that turn a mode on."""
+_TRAINERS = frozenset({*LIGHTNING_TRAINERS, *ARGUMENTS})
 
 
 class ModesByWay:
@@ -51,15 +52,9 @@ class ModesByWay:
         """A mode is turned on, or off."""
         self._note()
 
-    @on_call(*LIGHTNING_TRAINERS, *ARGUMENTS)
-    def turned_by_trainer(self, call: CallEvent) -> None:
-        """A trainer, or what it is given, may turn it on."""
-        if call.args.dstar or any(name in call.args.kw for name in _SWITCHES):
-            self._note()
-
-    @on_call_if(lambda rule, api: _sets_mode(rule.run.kb, api))
+    @on_call_if(lambda rule, api: api in _TRAINERS or _sets_mode(rule.run.kb, api))
     def turned_by_arguments(self, call: CallEvent) -> None:
-        """Something else is called that turns it on, as the knowledge base says, if its arguments say so."""
+        """A trainer, what it is given, or something else that turns it on is called, and its arguments may say so."""
         if call.args.dstar or any(name in call.args.kw for name in _SWITCHES):
             self._note()
 

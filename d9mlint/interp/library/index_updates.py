@@ -50,7 +50,7 @@ def repeats(run: RunView, index: v.Value | None, depth: int = 0) -> bool | None:
         return False
     if isinstance(index, v.Obj) and (same := _same_elements(run, index)) is not None:
         return repeats(run, same, depth + 1) if depth < _CHAIN else None
-    return True if _has_duplicates(run, index) else None
+    return True if has_duplicates(run, index) else None
 
 
 def _most_equal(index: v.Value) -> int | None:
@@ -78,7 +78,8 @@ def is_of_different(run: RunView, index: v.Value | None, depth: int = 0) -> bool
     return are_different(run, index) or any(is_of_different(run, one, depth + 1) for one in made_of)
 
 
-def _has_duplicates(run: RunView, index: v.Value) -> bool:
+def has_duplicates(run: RunView, index: v.Value) -> bool:
+    """Whether an index is one in which a number may be several times, as that of the largest element of each row."""
     role = run.kb.role(index.api, "gives-duplicates") if isinstance(index, v.Obj) else None
     return role is not None and isinstance(index, v.Obj) and all_hold(index.args, role.when) is True
 
