@@ -58,7 +58,10 @@ def template_of(run: RunView, value: v.Value | None, depth: int = 0) -> Template
         return ()
     if isinstance(value.owner, v.Lit) and isinstance(value.owner.value, str) and not value.owner.option:
         # `"model_{}.pt".format(epoch)`
-        return _own_name([one for part in _fields(value.owner.value) for one in part])
+        parts: list[str | Field] = []
+        for text, name in _parsed(value.owner.value):
+            parts += [text] if name is None else [text, Field(True)]
+        return _own_name(parts)
     if value.owner is not None:
         return ()
     if value.api == v.TEXT:
@@ -71,14 +74,13 @@ def template_of(run: RunView, value: v.Value | None, depth: int = 0) -> Template
     return template_of(run, value.args.pos[-1], depth + 1)
 
 
-def _fields(text: str) -> Iterator[list[str | Field]]:
-    """The parts of a text that `format` puts values into; none where it is not one."""
+def _parsed(text: str) -> list[tuple[str, str | None]]:
+    """The parts of a text that ``format`` puts values into, each with the name of the field behind it; empty for a text that
+    is none such."""
     try:
-        parts = list(Formatter().parse(text))
+        return [(before, name) for before, name, _, _ in Formatter().parse(text)]
     except ValueError:
-        return
-    for before, name, _, _ in parts:
-        yield [before] if name is None else [before, Field(True)]
+        return []
 
 
 def template_written(run: RunView, node: Any, counters: Set[str]) -> Template:
@@ -129,13 +131,9 @@ def _formatted(node: Any) -> tuple[list[str | int], dict[int, Any]]:
         return [], {}
     if not isinstance(node.func.value, m.Const) or any(isinstance(one, m.Star) for one in node.args):
         return [], {}
-    try:
-        fields = list(Formatter().parse(str(node.func.value.value)))
-    except ValueError:
-        return [], {}
     named = {one.name: one.value for one in node.keywords}
     parts, values = [], {}
-    for number, (text, name, _, _) in enumerate(fields):
+    for number, (text, name) in enumerate(_parsed(str(node.func.value.value))):
         parts.append(text)
         if name is None:
             continue
