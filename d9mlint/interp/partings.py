@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,8 @@ class Parting(NamedTuple):
 
     def branch(self, time: int) -> int | None:
         """The branch that was running at a time, if one was."""
+        if not self.spans[0][0] < time <= self.spans[-1][1]:
+            return None
         return next((number for began, ended, number in self.spans if began < time <= ended), None)
 
 
@@ -42,10 +45,14 @@ class Open(NamedTuple):
 class Partings:
     """The branches of one run, but for those of imports: a run that takes an import over does not run them."""
 
-    __slots__ = ("_all", "_of_rngs", "used")
+    __slots__ = ("_all", "_at", "_latest", "_of_rngs", "used")
 
     def __init__(self) -> None:
         self._all: list[Parting] = []
+        # The latest time at which one of the partings up to this one ended.
+        self._latest: list[int] = []
+        # For each time that was asked for: how many partings were looked at, and the branches in which it lies.
+        self._at: dict[int, tuple[int, dict[int, int]]] = {}
         self._of_rngs: list[Parting] = []
         # The objects of libraries that are being used.
         self.used: list[v.Obj] = []
@@ -54,20 +61,25 @@ class Partings:
         """Branches have met, each with its state; ``met`` is theirs together."""
         tables = [state.rng.held for state in states]
         if all(table is tables[0] for table in tables):
-            self._all.append(Parting(spans, (), {}))
+            self._append(Parting(spans, (), {}))
             return
         names = sorted({name for table in tables for name in table})
         names = [name for name in names if len({table.get(name) for table in tables}) > 1]
         left = tuple({name: _level(state, name) for name in names} for state in states)
         parting = Parting(spans, left, {name: _level(met, name) for name in names})
-        self._all.append(parting)
+        self._append(parting)
         if names:
             self._of_rngs.append(parting)
 
     def separate(self, spans: tuple[tuple[int, int, int], ...]) -> None:
         """A run takes one of several branches that nothing but their times is known of."""
         if spans[-1][1] > spans[0][0]:
-            self._all.append(Parting(spans, (), {}))
+            self._append(Parting(spans, (), {}))
+
+    def _append(self, parting: Parting) -> None:
+        self._all.append(parting)
+        ended = parting.spans[-1][1]
+        self._latest.append(max(ended, self._latest[-1]) if self._latest else ended)
 
     def close(self, interp: Interp, left_open: list[Open], ends: list[State]) -> None:
         """A function ends that has returned in some branches: so do the other ones."""
@@ -80,11 +92,20 @@ class Partings:
 
     def exclusive(self, one: int, other: int) -> bool:
         """Whether two times lie in branches of which only one is taken."""
-        for parting in self._all:
-            first = parting.branch(one)
-            if first is not None and parting.branch(other) not in (None, first):
-                return True
-        return False
+        branches = self._branches(other)
+        return any(branches.get(parting, first) != first for parting, first in self._branches(one).items())
+
+    def _branches(self, time: int) -> dict[int, int]:
+        """The branch that was running at a time, by the number of its parting: the same object is asked for many times,
+        and partings that had ended before it was made are passed over."""
+        looked_at, branches = self._at.get(time) or (bisect.bisect_left(self._latest, time), {})
+        if looked_at < len(self._all):
+            for number, parting in enumerate(self._all[looked_at:], looked_at):
+                branch = parting.branch(time)
+                if branch is not None:
+                    branches[number] = branch
+            self._at[time] = len(self._all), branches
+        return branches
 
     def of_one(self, births: Sequence[int | None]) -> bool:
         """Whether of several objects the program makes only one, by the times at which they are made."""
@@ -95,7 +116,7 @@ class Partings:
 
     def parted(self, time: int) -> bool:
         """Whether a time lies in a branch that has met others."""
-        return any(parting.branch(time) is not None for parting in self._all)
+        return bool(self._branches(time))
 
     def level(self, interp: Interp, rng: str, now: Rng) -> Rng:
         """How an RNG is seeded for what was made in one of several branches and draws behind them: as that branch left
