@@ -29,7 +29,7 @@ def assignments_in_parts(interp: RunView, name: str) -> Iterator[tuple[m.Expr, i
     bodies.append(frame.file.facts.functions[0].body)
     for body in bodies:
         seen = False
-        for node in nodes(list(body)):
+        for node in statements(body):
             targets = node.targets if isinstance(node, m.Assign) else []
             if isinstance(node, m.AnnAssign) and node.value is not None:
                 targets = [node.target]
