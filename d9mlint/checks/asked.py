@@ -46,12 +46,13 @@ def never_asked(run: RunView, node: Any, entry: Drawn) -> str:
     if not isinstance(parent, m.Assign) or len(parent.targets) != 1:
         return ""
     target = parent.targets[0]
-    if not isinstance(target, m.Name) or "." in target.id or assignments(function.body, target.id) != 1:
+    if not isinstance(target, m.Name) or "." in target.id:
         return ""
     if function is facts.functions[0] and frame.file.path in run.imported_files:
         return ""
     look = _Look(run, entry)
-    fixed = look.fixed(function, target.id)
+    # What is fixed of one object that the name stands for is not of the others.
+    fixed = look.fixed(function, target.id) if assignments(function.body, target.id) == 1 else _NOTHING
     if not look.is_quiet(_Code(facts, function), target.id, fixed, False):
         return ""
     return "nothing is seen to be drawn with what it makes, other than values that the program has fixed"

@@ -30,20 +30,23 @@ def assignments_in_parts(interp: RunView, name: str) -> Iterator[tuple[m.Expr, i
     for body in bodies:
         seen = False
         for node in statements(body):
-            targets = node.targets if isinstance(node, m.Assign) else []
-            if isinstance(node, m.AnnAssign) and node.value is not None:
-                targets = [node.target]
+            if isinstance(node, m.Assign):
+                targets, given = node.targets, node.value
+            elif isinstance(node, m.AnnAssign) and node.value is not None:
+                targets, given = [node.target], node.value
+            else:
+                continue
             for target in targets:
                 if not isinstance(target, m.Seq):
                     if isinstance(target, m.Name) and target.id == name:
                         seen = True
-                        yield node.value, None
+                        yield given, None
                     continue
-                each = _each(target, node.value)
+                each = _each(target, given)
                 for position, one in enumerate(target.elts):
                     if isinstance(one, m.Name) and one.id == name:
                         seen = True
-                        yield (each[position], None) if each else (node.value, position)
+                        yield (each[position], None) if each else (given, position)
         if seen:
             return
 

@@ -21,6 +21,6 @@ class ClockKeys(Rule):
         for entry in self.run.kb.rng(call.api):
             if entry.kind != "stateless" or not (entry.seed_arg or entry.seed_pos is not None):
                 continue
-            source = entropy_source(seed_value(call.args, entry))
+            source = entropy_source(self.run, seed_value(call.args, entry))
             if source is not None:
                 report_changing_seed(self, source, call.node, call_text(call))

@@ -35,7 +35,7 @@ from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, tr
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
-from d9mlint.interp.data import DIFFERS_BY, Entropy, differing, is_entropy
+from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy
 from d9mlint.interp.events import (
     AttributeEvent,
     BareNameEvent,
@@ -1006,7 +1006,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return True
         if any(map(_of_worker, v.alternatives(value) if value is not None else ())):
             return True
-        source = entropy_source(value)
+        source = entropy_source(self.run, value)
         if source is not None:
             self._forgive(report_changing_seed(self, source, node, api))
             return True
@@ -1886,7 +1886,7 @@ def _initialises(interp: RunView, entry: RngEntry, node: Any) -> bool:
     )
 
 
-def entropy_source(value: v.Value | None) -> v.Obj | None:
+def entropy_source(run: RunView, value: v.Value | None) -> v.Obj | None:
     """The call that makes a seed differ from run to run, if one does. What is drawn in a worker process is reported by
     itself, where nothing seeds the generator from which the worker got its seed."""
     if value is None:
@@ -1894,7 +1894,12 @@ def entropy_source(value: v.Value | None) -> v.Obj | None:
     for one in map(differing, v.alternatives(value)):
         if one is not None and not _of_worker(one):
             part = one.attrs.get(DIFFERS_BY)
-            return part if isinstance(part, v.Obj) else one
+            source = part if isinstance(part, v.Obj) else one
+            # A method of what is drawn gives that in another form: ``np.random.randint(10, size=1).item()``.
+            drawn = source.attrs.get(DERIVED_FROM)
+            if isinstance(drawn, v.Obj) and source.api.rpartition(".")[0] in (drawn.api, drawn.type):
+                return drawn if any(entry.kind == "draw" for entry in run.kb.rng(drawn.api)) else source
+            return source
     return None
 
 

@@ -131,7 +131,7 @@ def _factory(rule: Rule, call: CallEvent) -> str:
 
 def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None:
     value = _seed_argument(call, entry)
-    source = entropy_source(value)
+    source = entropy_source(rule.run, value)
     if source is not None:
         # However many generators are given it, what has to change is one place.
         report_changing_seed(rule, source, call.node, call_text(call))

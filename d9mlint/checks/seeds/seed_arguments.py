@@ -20,6 +20,6 @@ class SeedArguments(Rule):
         if self.run.in_worker:
             return
         for name, value in call.args.kw.items():
-            source = entropy_source(value) if self.run.kb.is_seed(name) else None
+            source = entropy_source(self.run, value) if self.run.kb.is_seed(name) else None
             if source is not None:
                 report_changing_seed(self, source, call.node, call_text(call))
