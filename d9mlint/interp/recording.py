@@ -802,6 +802,7 @@ _ROLES = {
     "same-elements": "gives an array with the elements of its argument",
     "writes": "fills a tensor",
     "overwrites": "overwrites all elements of a tensor",
+    "ignores": "does not read one of its arguments when another is zero",
     "writes-where": "writes only where its argument `where` is true",
     "reads": "computes from the elements of its arguments",
     "loads-weights": "loads all weights of a model",

@@ -550,7 +550,15 @@ def _multiplied(old: Form, args: v.Args, repeats: bool) -> Sizes | None:
 def is_repeated_apart(old: Form, args: v.Args) -> bool:
     """Whether ``repeat`` or ``expand`` with these arguments repeats a tensor in dimensions of one element only."""
     counts = args.pos[0].elts if len(args.pos) == 1 and isinstance(args.pos[0], v.Items) else args.pos
-    if old.sizes is None or len(counts) != len(old.sizes) or args.star or args.kw:
+    if args.star or args.kw or not counts:
+        return False
+    if old.sizes is None and old.single is not None and -len(counts) <= old.single < len(counts):
+        # A dimension that is kept as it is stands in front, so that there are as many as are counted.
+        first = counts[0].value if isinstance(counts[0], v.Lit) else None
+        others = (one for at, one in enumerate(counts) if at != old.single % len(counts))
+        known = first == -1 or (first == 1 and old.single < 0)
+        return known and all(isinstance(one, v.Lit) and one.value in (1, -1) for one in others)
+    if old.sizes is None or len(counts) != len(old.sizes):
         return False
     return all(
         size == 1 or (isinstance(count, v.Lit) and count.value in (1, -1))

@@ -284,6 +284,7 @@ Role = Literal[
     "writes",
     "writes-data",
     "writes-where",
+    "ignores",
     "splits-examples",
     "stands-for-text",
     "works-in-mode",

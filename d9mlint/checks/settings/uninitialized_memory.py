@@ -16,6 +16,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.caught_writes import goes_on_without
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import (
     CallEvent,
     EndEvent,
@@ -210,11 +211,15 @@ class UninitializedMemory(Rule):
         updated = event.args.get(updates.arg, updates.pos) if updates is not None and updates.arg else None
         # Elements that were written may be the ones that are updated.
         self.read(updated, whole=False)
-        for value in event.args.pos:
-            if type(value) in _MAY_HOLD and value is not updated:
+        ignored = roles.get("ignores")
+        unread = None
+        if ignored is not None and all_hold(event.args, ignored.when) is True:
+            unread = ignored.arg if ignored.arg in event.args.kw else ignored.pos
+        for at, value in enumerate(event.args.pos):
+            if type(value) in _MAY_HOLD and value is not updated and at != unread:
                 self._hand_over(value, reads)
         for key, value in event.args.kw.items():
-            if type(value) in _MAY_HOLD and value is not updated:
+            if type(value) in _MAY_HOLD and value is not updated and key != unread:
                 self._hand_over(value, reads and key != "out")
 
     def _hand_over(self, value: v.Value, reads: bool) -> None:
