@@ -95,8 +95,9 @@ def _use(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bo
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
 
 
-def _is_reduced(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bool) -> bool:
-    """Whether an expression that is an array, or names something of one, is used for such a value only."""
+def _is_reduced(interp: Interp, node: m.Expr, above: dict[int, Any], whole: bool) -> bool:
+    """Whether an expression that is an array, or names something of one, is used for such a value only. What an array of
+    tests is used for counts in its place: ``(sizes > 3).any()``, ``np.all(np.isfinite(sizes))``."""
     func: m.Expr = node
     user = above.get(id(node))
     name = node.id.partition(".")[2] if isinstance(node, m.Name) else ""
@@ -105,6 +106,9 @@ def _is_reduced(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], wh
         user = above.get(id(user))
     if name in FORM:
         return True
+    if not name and isinstance(user, m.Compare):
+        sides = [one for one in (user.left, *user.comparators) if one is not node]
+        return len(sides) == 1 and isinstance(sides[0], m.Const) and _is_reduced(interp, user, above, True)
     if not isinstance(user, m.Call) or user.keywords:
         return False
     if name:
@@ -115,4 +119,6 @@ def _is_reduced(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], wh
             return False
         function = interp.eval(user.func)
         entry = interp.kb.order(interp.kb.canonical(function.name)) if isinstance(function, v.Ext) else None
+    if entry is not None and entry.elementwise:
+        return _is_reduced(interp, user, above, True)
     return entry is not None and (entry.reduces == "any" or (entry.reduces == "whole" and whole))

@@ -53,7 +53,7 @@ from d9mlint.interp.order_kinds import (
 )
 from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, is_only_returned, use_of_array
 from d9mlint.interp.order_sorting import LENGTH, SORTING
-from d9mlint.interp.passed_on import passed_on
+from d9mlint.interp.passed_on import ENUMERATE, passed_on
 from d9mlint.interp.places import Where, function, running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
@@ -664,6 +664,9 @@ class Orders:
                 if self.loops:
                     self._written(interp, file, node)
         elif role == "carry" or role == "":
+            if api == ENUMERATE and args.pos and isinstance(args.pos[0], v.Items) and args.pos[0].kind != "s":
+                # The elements that it hands out have their orders themselves.
+                given = self.of(args.pos[0])
             if given is not None and given.kind == INDEX and role == "":
                 return result
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
@@ -1142,7 +1145,7 @@ class Orders:
                 return result
             if _triple_of_walk(value):
                 return result
-        elif isinstance(value, v.Mapping) or _counts_keys(value):
+        elif held and all(isinstance(one, v.Mapping) or _counts_keys(one) for one in held):
             return result
         else:
             by_key = isinstance(index, v.Lit) and isinstance(index.value, str)

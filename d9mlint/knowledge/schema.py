@@ -870,8 +870,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     that of the receiver's elements, ``argument`` for that of the first argument itself or, for what is hashed by
     address, ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something
     that the program may still sort, by an entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an
-    array. One that is ``lazy`` takes elements when it is iterated, not before: these attributes of what it gives do
-    not depend on their order. What ``commutes`` gives, when it is applied to its own result and one value after the
+    array. What is ``elementwise`` says of each element of an array whether something holds. A sink that is ``lazy``
+    takes elements when it is iterated, not before: these attributes of what it gives do not depend on their order. What ``commutes`` gives, when it is applied to its own result and one value after the
     other, the same whatever their order. Where all of ``appends`` hold, what is written is added to the file that
     the first argument names. ``tested`` are arguments, with their positions, of which it only matters which
     elements they have: data that the program tests for its elements is not taken to be kept for its order.
@@ -918,6 +918,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of_file: bool = False
     reduces: Literal["", "any", "whole"] = ""
     reducible: bool = False
+    elementwise: bool = False
     ties: bool = False
     table: bool = False
     shows: bool = False
