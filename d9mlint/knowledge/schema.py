@@ -870,18 +870,19 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     that of the receiver's elements, ``argument`` for that of the first argument itself or, for what is hashed by
     address, ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something
     that the program may still sort, by an entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an
-    array. What is ``elementwise`` says of each element of an array whether something holds. A sink that is ``lazy``
-    takes elements when it is iterated, not before: these attributes of what it gives do not depend on their order. What ``commutes`` gives, when it is applied to its own result and one value after the
-    other, the same whatever their order. Where all of ``appends`` hold, what is written is added to the file that
-    the first argument names. ``tested`` are arguments, with their positions, of which it only matters which
-    elements they have: data that the program tests for its elements is not taken to be kept for its order.
-    ``looked_up`` are arguments whose elements are looked up by a key, unless ``unless`` holds: their order is not
-    that of the result. What takes ``numbers`` raises where it is given texts; a sink that ``finds`` gives the
-    position of an element in its receiver. Of what ``ties``, several elements may give the same, so that a sort by
-    it leaves them in the order in which they were. A ``type`` that is ``of_file`` is read from the file whose name
-    it is given. What ``shows`` its arguments gives them to a person to look at; what ``answers`` names in a page
-    also what a model has found. The order of a source differs in ``each_process``, whatever its elements are, or
-    may stay what it was. Where the conditions do not hold, the role is the one given as ``otherwise``.
+    array. What is ``elementwise`` says of each element of an array whether something holds. A sink that is
+    ``lazy`` takes elements when it is iterated, not before: these attributes of what it gives do not depend on
+    their order. What ``commutes`` gives, when it is applied to its own result and one value after the other, the
+    same whatever their order. Where all of ``appends`` hold, what is written is added to the file that the first
+    argument names. ``tested`` are arguments, with their positions, of which it only matters which elements they
+    have: data that the program tests for its elements is not taken to be kept for its order. ``looked_up`` are
+    arguments whose elements are looked up by a key, unless ``unless`` holds: their order is not that of the
+    result. What takes ``numbers`` raises where it is given texts; a sink that ``finds`` gives the position of an
+    element in its receiver. Of what ``ties``, several elements may give the same, so that a sort by it leaves them
+    in the order in which they were. A ``type`` that is ``of_file`` is read from the file whose name it is given.
+    What ``shows`` its arguments gives them to a person to look at; what ``answers`` names in a page also what a
+    model has found. The order of a source differs in ``each_process``, whatever its elements are, or may stay what
+    it was. Where the conditions do not hold, the role is the one given as ``otherwise``.
     """
 
     id: str
