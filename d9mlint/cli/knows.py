@@ -175,6 +175,7 @@ def _op(entry: OpEntry) -> Iterator[str]:
 
 
 _WHEN = {"call": "when it is called", "construct": "when it is built", "use": "when what it builds is used"}
+_NONE_SEEDS = {"entropy": "a new random seed", "ignored": "that nothing is seeded", "raises": "an error"}
 
 
 def _rng(entry: RngEntry) -> Iterator[str]:
@@ -185,7 +186,7 @@ def _rng(entry: RngEntry) -> Iterator[str]:
         seed = f" with the argument {entry.seed_arg}" if entry.seed_arg else ""
         yield f"  seeds: {', '.join(entry.seeds)}{seed}"
         if entry.none_seed != "fixed":
-            meaning = "a new random seed" if entry.none_seed == "entropy" else "that nothing is seeded"
+            meaning = _NONE_SEEDS[entry.none_seed]
             taken = f"the seed of {entry.seed_from}, or " if entry.seed_from else ""
             yield f"  a seed of None means {taken}{meaning}"
     if entry.draws:

@@ -584,10 +584,11 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a call does to random number generators.
 
     ``seeds``: RNGs it seeds, with ``seed_arg`` / ``seed_pos`` naming the argument that carries the seed;
-    ``seed_default`` is its default (UNSET: required), and ``seed_value`` what a remedy passes; ``instead`` is what to use
-    where nothing seeds it. ``none_seed`` says what a None seed does: ``entropy`` (reseeds from the operating system),
-    ``ignored`` (nothing is seeded) or ``fixed`` (a fixed seed is used). ``seed_from``: an RNG whose seed it takes for None,
-    if that is seeded; the call does more than to seed, so that it matters only if something is drawn afterwards.
+    ``seed_default`` is its default (UNSET: required), and ``seed_value`` what a remedy passes; ``instead`` is what to
+    use where nothing seeds it. ``none_seed`` says what a None seed does: ``entropy`` (reseeds from the operating
+    system), ``ignored`` (nothing is seeded), ``fixed`` (a fixed seed is used) or ``raises``. ``seed_from``: an RNG
+    whose seed it takes for None, if that is seeded; the call does more than to seed, so that it matters only if
+    something is drawn afterwards.
     ``draws``: RNGs it draws from (``own``: a generator of its own; ``entropy``: the operating system or the
     clock). ``at`` says when: ``call`` (the call itself draws), ``construct`` (the constructor draws, as weights
     do), ``use`` (the object draws when it is called, iterated or trained, as dropout and samplers do; when it is
@@ -631,7 +632,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     seed_default: Any = msgspec.UNSET
     seed_value: str = "0"
     instead: str = ""
-    none_seed: Literal["entropy", "ignored", "fixed"] = "entropy"
+    none_seed: Literal["entropy", "ignored", "fixed", "raises"] = "entropy"
     seed_from: str = ""
     seed_attribute: str = ""
     random_seeds: list[Any] = []

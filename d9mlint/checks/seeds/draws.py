@@ -272,6 +272,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """The functions that new processes run which draw from each generator; empty for the program itself."""
     has_body = remembered(bool)
     """Whether what is loaded from a checkpoint has a part of a library before the layers that are its own."""
+    needed_options = remembered(set[str])
+    """Options without which a seed is None where that raises."""
     doubted = remembered_table(str, bool)
     late = remembered_table(str, Late)
     tested = remembered_table(str, str)
@@ -1010,6 +1012,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if source is not None:
             self._forgive(report_changing_seed(self, source, node, api))
             return True
+        if value is not None and v.is_none(value) and entry.none_seed == "raises":
+            self.needed_options.add(v.option_of(value))
+            return False
         if value is not None and v.is_none(value) and entry.none_seed == "entropy":
             if entry.seed_from:
                 # Whether that matters is for ``replaced_seeds`` to say.
@@ -1029,15 +1034,25 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             help = f"pass `{keyword}0`" if keyword else "pass a fixed number"
             if option or handed or again:
                 help = f"give `{option}` a fixed default" if option else handed or _FOR_ROUNDS
-            self.report(
-                "DET107",
-                node,
-                f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
-                help,
-                subject=api,
-                severity=Severity.WARNING if option else None,
-                remedy=() if option or handed else (REPEATED,) if again else ("seed", keyword),
-            )
+            place = Where(self.run, node)
+
+            def report() -> None:
+                # Without an option that it needs the program fails: it has no run that differs from another one.
+                if option not in self.needed_options:
+                    self.report(
+                        "DET107",
+                        place,
+                        f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
+                        help,
+                        subject=api,
+                        severity=Severity.WARNING if option else None,
+                        remedy=() if option or handed else (REPEATED,) if again else ("seed", keyword),
+                    )
+
+            if option and not self.run.importing:
+                self.run.later(report)
+            else:
+                report()
             return True
         return False
 
