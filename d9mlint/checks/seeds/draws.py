@@ -1286,6 +1286,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 if x.place.site not in lost
                 and (x.kind not in _REPLACEABLE or x.place.site not in replaced)
                 and (x.kept is None or self._is_read(x.kept))
+                # A program that only uses a model has one whose checkpoint holds all layers.
+                and (training or x.kind != "head")
             }
             left = list(reversed(counting.values()))[:MOST_DRAWS]
             if left:
