@@ -10,6 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.clocks import timed
 from d9mlint.interp.conditions import compared, condition, narrowed, truth
+from d9mlint.interp.constant_tests import other_part
 from d9mlint.interp.containers import CONTAINERS, keep_order, named, parts
 from d9mlint.interp.data import (
     DIFFERS_BY,
@@ -526,10 +527,9 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
         return v.join(outcome)
     if test.option:
         interp.branch([body, orelse], keep=0 if test.answer else 1, option=test.option)
-    elif test.answer:
-        body()
     else:
-        orelse()
+        other_part(interp, node, test.answer)
+        (body if test.answer else orelse)()
     chosen = outcome[0] if test.answer else outcome[1]
     if test.option and isinstance(chosen, v.Lit) and not chosen.option:
         other = outcome[bool(test.answer)]

@@ -22,6 +22,7 @@ from d9mlint.base.coverage import Cut, Gap, GapKind
 from d9mlint.interp import (
     calls,
     conditions,
+    constant_tests,
     data,
     equal_tests,
     expressions,
@@ -303,6 +304,8 @@ class Interp:
         self.sharing = 0
         self.import_log: ImportLog | None = None
         self.speculating = 0
+        # The constants in tests of which it is known what the branches do that they leave out.
+        self.left_out: set[Site] = set()
         self.config_files: set[str] = set()
         # In a run over unreached code: the functions of the module at hand that are judged.
         self.judged: frozenset[tuple[str, int]] = frozenset()
@@ -1207,10 +1210,9 @@ class Interp:
             rank_tests.branch(self, stmt.test, lambda: self.branch([body, orelse]), ends)
         elif test.option:
             self._branch_by_option(stmt, test, body, orelse)
-        elif test.answer:
-            body()
         else:
-            orelse()
+            constant_tests.left_out(self, stmt, test.answer)
+            (body if test.answer else orelse)()
         true, false = left
         if true is not None and false is not None:
             equal_tests.remember(self, stmt.test, true, false)
