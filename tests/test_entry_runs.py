@@ -16,7 +16,7 @@ import pytest
 from d9mlint import knowledge
 from d9mlint.analysis import Runs, analyze
 from d9mlint.base.entry_report import EntryReport
-from d9mlint.base.findings import Step
+from d9mlint.base.findings import Severity, Step
 from d9mlint.checks.merge import merge
 from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
@@ -1421,6 +1421,16 @@ def test_a_program_that_another_one_imports_is_named_too() -> None:
     seeds = guarded.replace("    noise()", "    import numpy\n    numpy.random.seed(0)\n    noise()")
     [found] = [f for f in run(files | {"a.py": seeds}).findings() if f.code == "DET102"]
     assert "also when" not in found.message
+
+
+def test_what_is_printed_before_a_program_fails_is_no_result() -> None:
+    program = (
+        "import random\nif __name__ == '__main__':\n    try:\n        if random.random() > 0.5:\n"
+        "            print('large')\n    except Exception as error:\n        print(error)\n        {}\n"
+    )
+    for end, severity in (("raise", Severity.WARNING), ("pass", Severity.ERROR)):
+        [found] = [f for f in run({"a.py": program.format(end)}).findings() if f.code == "DET103"]
+        assert found.severity is severity, end
 
 
 def test_a_test_that_imports_a_program_does_not_change_which_one_is_named() -> None:

@@ -80,6 +80,7 @@ from d9mlint.interp.library.weights import loaded_between, loaded_if_given, load
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
+from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.partings import Open, Partings
@@ -92,6 +93,7 @@ from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements
+from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import keep_oldest
@@ -774,7 +776,11 @@ class Interp:
         if not liveness.gives(stmt.value, node):
             return False
         function = frame.function
-        if stmt.start not in liveness.dead_stores(function) and not self._is_dead_now(function, stmt):
+        dead = stmt.start in liveness.dead_stores(function) or self._is_dead_now(function, stmt)
+        if not dead and isinstance(stmt, m.Assign) and calls_before_failing(function):
+            passed = printed_before_failing(self, function)
+            dead = bool(passed) and liveness.is_dead_besides(function, stmt, passed, kept=True)
+        if not dead:
             return False
         return not liveness.may_be_shared(self.whole(frame.file), function, liveness.stored_names(stmt))
 
