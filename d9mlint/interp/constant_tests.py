@@ -14,7 +14,7 @@ from d9mlint.interp.activity import GIVES_STATE, KEEPS, LOADS, RESUMES, TRAIN
 from d9mlint.interp.conditions import truth
 from d9mlint.interp.events import AnyDrawEvent, CallEvent
 from d9mlint.interp.listening import Listeners, on
-from d9mlint.interp.text import written
+from d9mlint.interp.text import with_keys
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import leaves
 from d9mlint.ir.scopes import declared_names, own_names, stored_attributes, times_stored
@@ -85,7 +85,7 @@ def _note(interp: Interp, test: m.Expr, answer: bool, what: str, run: Callable[[
     if done:
         value = interp.value_of(cause)
         shown = repr(value.value) if isinstance(value, v.Lit) else ""
-        why = f"the test is `{shown}`" if isinstance(cause, m.Const) else f"`{_text(cause)}` is {shown}"
+        why = f"the test is `{shown}`" if isinstance(cause, m.Const) else f"`{with_keys(cause)}` is {shown}"
         interp.gap("constant", f"the {what} in which the program {listed(done)}, because {why}", cause)
 
 
@@ -156,12 +156,6 @@ def _cause(interp: Interp, test: m.Expr, answer: bool) -> m.Expr | None:
         return None
     value = interp.value_of(test)
     return test if isinstance(value, v.Lit) and not value.option else None
-
-
-def _text(node: m.Expr) -> str:
-    if isinstance(node, m.Subscript) and isinstance(node.index, m.Const):
-        return f"{_text(node.value)}[{node.index.value!r}]"
-    return written(node)
 
 
 def _constant(
