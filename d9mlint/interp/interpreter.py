@@ -36,7 +36,7 @@ from d9mlint.interp import (
     rank_tests,
 )
 from d9mlint.interp import values as v
-from d9mlint.interp.assignment import assign, aug_assign, delete
+from d9mlint.interp.assignment import assign, aug_assign, delete, set_attribute
 from d9mlint.interp.context import CONTEXT, INSTEAD, LOOPS, OPTION, QUIET, RESULT, Active, Question, Running
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
@@ -914,6 +914,10 @@ class Interp:
     def attribute(self, value: v.Value, name: str, node: Any = None) -> v.Value:
         """An attribute of a value; see ``expr``."""
         return expressions.attribute(self, value, name, node)
+
+    def assign_attribute(self, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
+        """``owner.name = value``; see ``assignment``."""
+        set_attribute(self, owner, name, value, node)
 
     @contextmanager
     def within(self, *names: str) -> Iterator[None]:
