@@ -16,7 +16,7 @@ import pytest
 from d9mlint import knowledge
 from d9mlint.analysis import Runs, analyze
 from d9mlint.base.entry_report import EntryReport
-from d9mlint.base.findings import Step
+from d9mlint.base.findings import Severity, Step
 from d9mlint.checks.merge import merge
 from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
@@ -1402,6 +1402,35 @@ def test_a_program_is_named_before_a_guard_that_tries_a_module_out() -> None:
     # In no order of the reports.
     runs = run(TRIED_OUT)
     assert Runs(runs.entries[::-1], runs.unreached).findings() == runs.findings()
+
+
+def test_a_program_that_another_one_imports_is_named_too() -> None:
+    common = "import numpy as np\n\n\ndef noise():\n    print(np.random.rand(3))\n"
+    guarded = (
+        "from common import noise\n\n\ndef main():\n    noise()\n\n\nif __name__ == '__main__':\n    main()\n"
+    )
+    files = {"common.py": common, "a.py": guarded, "b.py": "from common import noise\n\nnoise()\n"}
+    for third, named in (
+        ("", "(also when b.py runs)"),
+        ("import a\n\nprint(a)\n", "(also when a.py runs)"),
+        ("import a\n\na.main()\n", "(also when a.py, c.py run)"),
+    ):
+        [found] = [f for f in run(files | {"c.py": third}).findings() if f.code == "DET102"]
+        assert found.message.endswith(named), third
+    # Of a program that seeds what it draws from, it is not true.
+    seeds = guarded.replace("    noise()", "    import numpy\n    numpy.random.seed(0)\n    noise()")
+    [found] = [f for f in run(files | {"a.py": seeds}).findings() if f.code == "DET102"]
+    assert "also when" not in found.message
+
+
+def test_what_is_printed_before_a_program_fails_is_no_result() -> None:
+    program = (
+        "import random\nif __name__ == '__main__':\n    try:\n        if random.random() > 0.5:\n"
+        "            print('large')\n    except Exception as error:\n        print(error)\n        {}\n"
+    )
+    for end, severity in (("raise", Severity.WARNING), ("pass", Severity.ERROR)):
+        [found] = [f for f in run({"a.py": program.format(end)}).findings() if f.code == "DET103"]
+        assert found.severity is severity, end
 
 
 def test_a_test_that_imports_a_program_does_not_change_which_one_is_named() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from d9mlint.base.findings import Finding
 from d9mlint.config.settings import load_settings
 from d9mlint.pipeline import check
 
@@ -29,11 +30,15 @@ print(torch.rand(3))
 TAKES = "takes the seed 0 for none"
 
 
-def _help(directory: Path, default: str, test: str, call: str) -> list[str]:
+def _found(directory: Path, default: str, test: str, call: str) -> list[Finding]:
     (directory / "train.py").write_text(PROGRAM.format(default=default, test=test, call=call))
     overrides = {"cache": False, "jobs": 1, "select": ["DET101"]}
     result = check([str(directory)], load_settings(str(directory), overrides=overrides))
-    return [one.finding.help for one in result.items]
+    return [one.finding for one in result.items]
+
+
+def _help(directory: Path, default: str, test: str, call: str) -> list[str]:
+    return [one.help for one in _found(directory, default, test, call)]
 
 
 @pytest.mark.parametrize(
@@ -56,3 +61,38 @@ def test_other_tests_are_not(tmp_path: Path) -> None:
         (found,) = _help(tmp_path, "None", test, "torch.manual_seed(args.seed)")
         assert TAKES not in found
     assert _help(tmp_path, "1", "args.seed", "torch.manual_seed(args.seed)") == []
+
+
+@pytest.mark.parametrize(
+    ("default", "test"),
+    [
+        ("0", "args.seed"),
+        ("0", "seed"),
+        ("0", "args.seed > 0"),
+        ("0", "args.seed != 0"),
+        ("-1", "args.seed >= 0"),
+        ("-1", "not args.seed < 0"),
+    ],
+)
+def test_a_default_that_seeds_nothing_is_named(tmp_path: Path, default: str, test: str) -> None:
+    name = "seed" if test == "seed" else "args.seed"
+    (found,) = _found(tmp_path, default, test, f"set_seed(int({name}))")
+    end = f", unless `--seed` is given a value other than its default {default}, which seeds nothing"
+    assert found.message.endswith(end)
+    if test == name:
+        assert found.help == f"test `{name} is not None`, as `if {name}` {TAKES}"
+    else:
+        assert found.help == "give `--seed` a default value that is taken for a seed"
+
+
+def test_a_default_that_seeds_is_not(tmp_path: Path) -> None:
+    assert _found(tmp_path, "0", "args.seed is not None", "torch.manual_seed(args.seed)") == []
+    for default in ("0", "None"):
+        for test, call in (("args.fixed", "torch.manual_seed(0)"), ("args.seed", "set_seed(args.seed)")):
+            (found,) = _found(tmp_path, default, test, call)
+            assert ("which seeds nothing" in found.message) is (default == "0" and test == "args.seed")
+
+
+def test_an_option_that_is_handed_on_if_it_is_true_seeds(tmp_path: Path) -> None:
+    (found,) = _found(tmp_path, "0", "(args.seed or None) is not None", "torch.manual_seed(seed)")
+    assert found.message.endswith(", unless `--seed` is given")

@@ -7,7 +7,14 @@ from typing import Literal
 import msgspec
 
 GapKind = Literal[
-    "dynamic-call", "project-import", "library-call", "failing-call", "undefined-name", "device", "budget"
+    "dynamic-call",
+    "project-import",
+    "library-call",
+    "failing-call",
+    "undefined-name",
+    "device",
+    "constant",
+    "budget",
 ]
 
 BY_CONFIGURATION = "is decided by the configuration"
@@ -17,8 +24,8 @@ BY_CONFIGURATION = "is decided by the configuration"
 class Gap(msgspec.Struct, frozen=True, order=True):
     """Something that a run did not follow and that may matter: a call whose target is not known, an import that
     no project file answers, a library function that nothing is known of and that receives a model, loss, loader or
-    optimizer, a call that raises TypeError, a device that could not be determined, or what was cut by a budget. ``text``
-    says which."""
+    optimizer, a call that raises TypeError, a device that could not be determined, a branch that a constant in the
+    code leaves out, or what was cut by a budget. ``text`` says which."""
 
     path: str
     start: int

@@ -75,4 +75,5 @@ HELP = {
     "project-import": "lint the directory that holds the module too, or review it by hand",
     "library-call": "review by hand whether this library draws random numbers or trains on a GPU",
     "device": "set `device` in the configuration if the program never runs on a GPU",
+    "constant": "check the program with the other value too, or make it an option of the command line",
 }

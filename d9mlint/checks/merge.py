@@ -48,8 +48,8 @@ def merge(
     """One finding for each place and subject: the most confident, then the most severe, then that of an entry point
     in ``training``, then that of the first by name. A program comes before ``trials``, which only try a module out, also
     where its finding depends on an option. Other entry points that lead to it with the same confidence, or more, are
-    named, unless it is mere advice for them, of another reason. What the programs of the project have ``shown`` together
-    leaves nothing to report of some."""
+    named, and those of which the same is said with less confidence, unless it is mere advice for them, of another
+    reason. What the programs of the project have ``shown`` together leaves nothing to report of some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     reports = [list(findings) for findings in found]
     asked = _asked(reports, shown)
@@ -124,15 +124,15 @@ def _best(group: list[Finding], training: Container[str], trials: Container[str]
 
 def _joined(group: list[Finding], training: Container[str], trials: Container[str]) -> Finding:
     best = _of_most_ops(_best(group, training, trials), group)
+    message, _, ops = _of_any_program(best).partition(f"; {OF_OPS}")
     sure = {
         f.entry_point
         for f in group
         if f.entry_point
-        and f.confidence.rank >= best.confidence.rank
+        and (f.confidence.rank >= best.confidence.rank or _is_said_of_program(f, message, ops))
         and (f.severity is not Severity.ADVICE or f.message == best.message)
     }
     others = sorted(sure - {best.entry_point})
-    message, _, ops = _of_any_program(best).partition(f"; {OF_OPS}")
     best = _after_fixing(best, group)
     if not others or not best.entry_point:
         return best
@@ -179,6 +179,11 @@ def _is_said_of(finding: Finding, message: str, ops: str) -> bool:
     """Whether a message is true of the program of a finding too: that of one with all its ops says it of few as well."""
     said, _, of_ops = _of_any_program(finding).partition(f"; {OF_OPS}")
     return said == message and ops in ("", of_ops)
+
+
+def _is_said_of_program(finding: Finding, message: str, ops: str) -> bool:
+    """Whether a message is true of a program that its finding is less sure of, as one that others import too."""
+    return finding.confidence is not Confidence.LOW and _is_said_of(finding, message, ops)
 
 
 def _of_any_program(finding: Finding) -> str:

@@ -144,7 +144,8 @@ class Search:
             self.doubtful.update(one.files if decided else ())
             self.configured.update(one.files if any(BY_CONFIGURATION in text for text in decided) else ())
         # The functions that programs reach, those among them in which calls may be missing, the files that programs run,
-        # and those of which they use something: functions, or what they train as programs themselves.
+        # and those of which they use something: functions, or what they train as programs themselves, or would train if a
+        # constant were another one.
         self.reached: dict[int, set[int]] = {}
         self.unsure: set[Function] = set()
         self.run: set[int] = set()
@@ -155,7 +156,7 @@ class Search:
         for one in programs:
             self.run.update(one.files)
             own = project.index.get(one.entry)
-            if own is not None and one.trains:
+            if own is not None and (one.trains or any(gap.kind == "constant" for gap in one.gaps)):
                 self.used.add(own)
             unsure = any(gap.kind in MATERIAL for gap in one.gaps)
             shown = own is not None and _is_shown(one, project)

@@ -68,6 +68,7 @@ from d9mlint.interp.switches import (
 from d9mlint.interp.usage import flatten, handed_over, masks
 from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
@@ -751,9 +752,16 @@ class Activity:
 
     @on_call_if(lambda activity, api: activity.kb.call_is("tells", api) or _may_keep(activity.kb, api))
     def hands_over(self, call: CallEvent) -> None:
-        """Something is printed, or given to a library of which nothing is known: it may keep it."""
+        """Something is printed, or given to a library of which nothing is known: it may keep it. What is printed before the
+        program fails is no result."""
+        if self.kb.call_is("tells", call.api) and self._fails_behind(call.node):
+            return
         if not all(isinstance(one, v.Lit) for one in call.args.values()):
             note(self._interp, HANDS_OVER, call.node, call.api)
+
+    def _fails_behind(self, node: Any) -> bool:
+        frame = self._interp.frame
+        return not frame.is_class and any(one is node for one in calls_before_failing(frame.function))
 
     @on(DecoratorEvent)
     def decorated(self, event: DecoratorEvent) -> None:

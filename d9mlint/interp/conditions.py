@@ -10,7 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.drawn_fractions import only_outcome
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
-from d9mlint.interp.library.options import NAMESPACE, holds_option
+from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names, changes_only_if, only_tested
@@ -523,7 +523,7 @@ def _implied(
         if equal is None and isinstance(known, v.Lit) and known.option:
             # Of a default that has this outcome too, nothing new is said.
             usual = _compare(test, [known, other]).answer is outcome
-            return [] if usual else [(left, v.Obj(v.GIVEN))]
+            return [] if usual else [(left, _other_than(known))]
     return []
 
 
@@ -596,7 +596,13 @@ def _narrow_truth(interp: Interp, name: Place, outcome: bool) -> list[tuple[Plac
 
 def _given(known: v.Lit) -> v.Value:
     """What stands in the place of a value that it has by the default of an option where that is given."""
-    return v.Obj(v.GIVEN) if known.instead is None else known.instead
+    return _other_than(known) if known.instead is None else known.instead
+
+
+def _other_than(known: v.Lit) -> v.Obj:
+    made = v.Obj(v.GIVEN)
+    made.attrs[OTHER_THAN] = known
+    return made
 
 
 def _narrow_equal(name: Place, known: v.Value, other: v.Lit, equal: bool) -> list[tuple[Place, v.Value]]:

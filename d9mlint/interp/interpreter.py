@@ -22,6 +22,7 @@ from d9mlint.base.coverage import Cut, Gap, GapKind
 from d9mlint.interp import (
     calls,
     conditions,
+    constant_tests,
     data,
     equal_tests,
     expressions,
@@ -35,7 +36,7 @@ from d9mlint.interp import (
     rank_tests,
 )
 from d9mlint.interp import values as v
-from d9mlint.interp.assignment import assign, aug_assign, delete
+from d9mlint.interp.assignment import assign, aug_assign, delete, set_attribute
 from d9mlint.interp.context import CONTEXT, INSTEAD, LOOPS, OPTION, QUIET, RESULT, Active, Question, Running
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
@@ -79,6 +80,7 @@ from d9mlint.interp.library.weights import loaded_between, loaded_if_given, load
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
+from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.partings import Open, Partings
@@ -91,6 +93,7 @@ from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements
+from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import keep_oldest
@@ -303,6 +306,8 @@ class Interp:
         self.sharing = 0
         self.import_log: ImportLog | None = None
         self.speculating = 0
+        # The constants in tests of which it is known what the branches do that they leave out.
+        self.left_out: set[Site] = set()
         self.config_files: set[str] = set()
         # In a run over unreached code: the functions of the module at hand that are judged.
         self.judged: frozenset[tuple[str, int]] = frozenset()
@@ -771,7 +776,11 @@ class Interp:
         if not liveness.gives(stmt.value, node):
             return False
         function = frame.function
-        if stmt.start not in liveness.dead_stores(function) and not self._is_dead_now(function, stmt):
+        dead = stmt.start in liveness.dead_stores(function) or self._is_dead_now(function, stmt)
+        if not dead and isinstance(stmt, m.Assign) and calls_before_failing(function):
+            passed = printed_before_failing(self, function)
+            dead = bool(passed) and liveness.is_dead_besides(function, stmt, passed, kept=True)
+        if not dead:
             return False
         return not liveness.may_be_shared(self.whole(frame.file), function, liveness.stored_names(stmt))
 
@@ -905,6 +914,10 @@ class Interp:
     def attribute(self, value: v.Value, name: str, node: Any = None) -> v.Value:
         """An attribute of a value; see ``expr``."""
         return expressions.attribute(self, value, name, node)
+
+    def assign_attribute(self, owner: v.Value, name: str, value: v.Value, node: Any) -> None:
+        """``owner.name = value``; see ``assignment``."""
+        set_attribute(self, owner, name, value, node)
 
     @contextmanager
     def within(self, *names: str) -> Iterator[None]:
@@ -1207,10 +1220,9 @@ class Interp:
             rank_tests.branch(self, stmt.test, lambda: self.branch([body, orelse]), ends)
         elif test.option:
             self._branch_by_option(stmt, test, body, orelse)
-        elif test.answer:
-            body()
         else:
-            orelse()
+            constant_tests.left_out(self, stmt, test.answer)
+            (body if test.answer else orelse)()
         true, false = left
         if true is not None and false is not None:
             equal_tests.remember(self, stmt.test, true, false)

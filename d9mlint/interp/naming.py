@@ -13,6 +13,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import CONTAINERS
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.forms import asked_for_form
 from d9mlint.ir.traversal import nodes, parents
 
@@ -125,6 +126,36 @@ def called_in_library(run: RunView, call: m.Call) -> str:
     """The canonical name of what a call calls, where that is a function or class of a library that it names."""
     found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
     return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
+
+
+def printed_before_failing(run: RunView, function: m.Function) -> frozenset[int]:
+    """The expressions, by id, that a function only prints in handlers behind which the program fails."""
+    found: set[int] = set()
+    for call in calls_before_failing(function):
+        inner = [one for one in nodes([call]) if isinstance(one, m.Call) and one is not call]
+        if run.kb.call_is("tells", _called(run, call)) and all(_makes_text(run, one) for one in inner):
+            found.update(map(id, nodes([call])))
+    return frozenset(found)
+
+
+def _called(run: RunView, call: m.Call) -> str:
+    """The same as ``called_in_library``, also for a method of what a function of a library gives: a logger."""
+    found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
+    if isinstance(found, v.Member) and isinstance(found.owner, v.Obj):
+        return f"{found.owner.type or found.owner.api}.{found.name}"
+    return called_in_library(run, call)
+
+
+def _makes_text(run: RunView, call: m.Call) -> bool:
+    """Whether a call gives a text or number, and does nothing else: a function of Python, or a method of a text."""
+    if isinstance(call.func, m.Attr):
+        return isinstance(call.func.value, (m.Const, m.FString))
+    return called_in_library(run, call) in _TEXTS
+
+
+_TEXTS = frozenset(
+    f"builtins.{name}" for name in ("str", "repr", "len", "format", "round", "int", "float", "type")
+)
 
 
 class _Uses:

@@ -35,6 +35,15 @@ def written(func: m.Expr) -> str:
     return "..."
 
 
+def with_keys(node: m.Expr) -> str:
+    """The same with the keys that are written as literals: ``config["seed"]``, ``config.get("seed")``."""
+    if isinstance(node, m.Call) and node.args and isinstance(node.args[0], m.Const):
+        return f"{written(node.func)}({node.args[0].value!r})"
+    if isinstance(node, m.Subscript) and isinstance(node.index, m.Const):
+        return f"{with_keys(node.value)}[{node.index.value!r}]"
+    return written(node)
+
+
 def call_text(call: CallEvent) -> str:
     """The called name of an event as it is written."""
     return node_text(call.node, call.api)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
+from d9mlint.ir.traversal import nodes, statements
 
+_failing: dict[int, tuple[object, tuple[m.Call, ...]]] = memo()
 _EXITS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
 """Calls that end the program."""
 
@@ -38,6 +41,46 @@ def leaves(stmt: m.Stmt, failing: Container[tuple[int, int]] = (), own: Containe
         return True
     called = value.func if isinstance(value, m.Call) else None
     return isinstance(called, m.Name) and called.id in _EXITS and called.id not in own
+
+
+def calls_before_failing(function: m.Function) -> tuple[m.Call, ...]:
+    """The calls that are statements of handlers behind which the program always fails: it raises, or exits with a status
+    that is not zero."""
+    known = _failing.get(id(function))
+    if known is None or known[0] is not function:
+        found = tuple(
+            inner.value
+            for stmt in statements(function.body)
+            if isinstance(stmt, m.Try)
+            for handler in stmt.handlers
+            if fails(handler.body)
+            for inner in statements(handler.body)
+            if isinstance(inner, m.ExprStmt) and isinstance(inner.value, m.Call)
+        )
+        known = _failing[id(function)] = (function, found)
+    return known[1]
+
+
+def fails(body: Sequence[m.Stmt]) -> bool:
+    """Whether a block always ends in an exception that it raises, or ends the program with a status that is not zero."""
+    if any(isinstance(one, (m.Return, m.Jump)) for one in nodes(body)):
+        return False
+    last = body[-1] if body else None
+    if isinstance(last, m.If):
+        return fails(last.body) and fails(last.orelse)
+    if isinstance(last, m.Raise):
+        raised = last.exc
+        return not (isinstance(raised, m.Call) and _succeeds(raised))
+    call = last.value if isinstance(last, m.ExprStmt) else None
+    return last is not None and isinstance(call, m.Call) and leaves(last) and not _succeeds(call)
+
+
+def _succeeds(call: m.Call) -> bool:
+    """Whether a call that ends the program, or makes an exception that does, gives it the status zero."""
+    if not isinstance(call.func, m.Name) or call.func.id not in (*_EXITS, "SystemExit"):
+        return False
+    status = call.args[0] if call.args else None
+    return status is None or (isinstance(status, m.Const) and not status.value)
 
 
 def _within(stmt: m.Stmt) -> Iterator[Sequence[m.Stmt]]:

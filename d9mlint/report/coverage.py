@@ -23,6 +23,7 @@ KINDS = {
     "project-import": ("import of the project not found", "imports of the project not found"),
     "library-call": ("unknown library call", "unknown library calls"),
     "device": ("unknown device", "unknown devices"),
+    "constant": ("branch left out by a constant", "branches left out by constants"),
     "budget": ("place cut off", "places cut off"),
 }
 

@@ -54,6 +54,7 @@ from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.given_instead import others
 from d9mlint.interp.graphs import GENERATOR
 from d9mlint.interp.idle import is_dropped
+from d9mlint.interp.library.options import OTHER_THAN
 from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left, places_within
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
@@ -278,6 +279,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     late = remembered_table(str, Late)
     tested = remembered_table(str, str)
     """By RNG, the seed whose truth the program tests before it sets it, as it is written there."""
+    idle_defaults = remembered_table(str, str)
+    """By option, its default, with which the program sets no seed although it would set the value of the option."""
     assigned = remembered_table(str, Assigned)
     """The first place where a function that seeds each generator is assigned a number, or named alone: nothing is seeded."""
     initial = remembered_table(tuple[str, Site], Initial)
@@ -847,7 +850,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         reached = self.run.entry is not None
         title = generator.title
         seed = f" and without a {title} seed" if reached else f", and nothing in the project seeds {title}"
-        unless, or_else = _without_option(level, generator.seed)
+        unless, or_else = self._without_option(level, generator.seed)
         if runs_again(self.run):
             help = f"{or_else}: with a constant for `{argument}=` each call draws the same numbers"
             remedy = () if level.option else ("rng", rng)
@@ -885,10 +888,26 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             unless=found.unless,
         )
 
+    def _without_option(self, level: Rng, seed: str) -> tuple[str, str]:
+        """Unless which option is given an RNG is unseeded, in words, and what else seeds it than the argument of a call."""
+        if not level.option:
+            return "", f"call `{seed}` first"
+        return self._unless(level.option), self._give_default(level.option)
+
+    def _unless(self, option: str) -> str:
+        default = self.idle_defaults.get(option)
+        if not option or default is None:
+            return f", unless `{option}` is given" if option else ""
+        return f", unless `{option}` is given a value other than its default {default}, which seeds nothing"
+
+    def _give_default(self, option: str) -> str:
+        seeding = " that is taken for a seed" if option in self.idle_defaults else ""
+        return f"give `{option}` a default value{seeding}"
+
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         generator = self.run.kb.generators[rng]
         what = entry.why or "what is sampled differs between runs"
-        unless = f", unless `{level.option}` is given" if level.option else ""
+        unless = self._unless(level.option)
         own = next((test.arg for test in entry.unless if test.given is True), "")
         self.report(
             "DET701",
@@ -932,7 +951,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         lacks = "without `seed=` and without" if takes_seed else "without"
         unreached = self.run.entry is None
         seed = self._graph_seed("0") or "tf.random.set_seed(0)"
-        unless, or_else = _without_option(level, seed)
+        unless, or_else = self._without_option(level, seed)
         self.report(
             "DET207",
             node,
@@ -957,6 +976,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if self._bad_seed(entry, value, args, node):
             return
         tested = truth_test(self.run, node)
+        usual = _default_instead(value)
+        if usual is not None and usual.option == self.run.state.aside:
+            self.idle_defaults.setdefault(usual.option, partial(repr, usual.value))
         for rng in rngs:
             if tested:
                 self.tested.setdefault(rng, lambda: tested)
@@ -1618,12 +1640,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             help = f"call `{seed}` {_IN_GRAPH}"
             remedy = ("graph",)
         elif place.option:
-            message = (
-                f"`{api}` draws random numbers before {title} is seeded, unless `{place.option}` is given"
-            )
-            help = f"give `{place.option}` a default value"
+            message = f"`{api}` draws random numbers before {title} is seeded{self._unless(place.option)}"
+            help = self._give_default(place.option)
             if tested := self.tested.get(rng):
-                help = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none, and {help}"
+                test = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none"
+                # The default 0 then seeds.
+                help = test if self.idle_defaults.get(place.option) == "0" else f"{test}, and {help}"
             severity = Severity.WARNING
         else:
             before = (
@@ -1991,15 +2013,19 @@ def _unseeded(run: RunView, source: v.Obj) -> GeneratorEntry | None:
     return next((one for one in known if one is not None and one.rule != LIBRARY_SEED), None)
 
 
+def _default_instead(value: v.Value | None) -> v.Lit | None:
+    """The default of the option in whose place a seed is given, also as a number; None where that is None."""
+    while isinstance(value, v.Obj) and value.api in _TO_NUMBERS and value.args.pos:
+        value = value.args.pos[0]
+    usual = value.attrs.get(OTHER_THAN) if isinstance(value, v.Obj) else None
+    return usual if isinstance(usual, v.Lit) and usual.value is not None else None
+
+
+_TO_NUMBERS = ("builtins.int", "builtins.abs")
+
+
 def _step(place: Where, message: str) -> Step:
     return Step(place.site.path, place.site.start, place.site.end, message)
-
-
-def _without_option(level: Rng, seed: str) -> tuple[str, str]:
-    """Unless which option is given an RNG is unseeded, in words, and what else seeds it than the argument of a call."""
-    if not level.option:
-        return "", f"call `{seed}` first"
-    return f", unless `{level.option}` is given", f"give `{level.option}` a default value"
 
 
 def _index_around(facts: m.FileFacts, at: int) -> int:

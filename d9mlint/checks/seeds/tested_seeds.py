@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp.text import written
+from d9mlint.interp.text import with_keys, written
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -23,7 +23,7 @@ def truth_test(run: RunView, call: Any) -> str:
         }
         for one in nodes(frame.function.body):
             if isinstance(one, m.If) and _last(one.test) in given and _holds(one, call):
-                return _text(one.test)
+                return with_keys(one.test)
         caller, site = frame.caller, frame.call_site
         if caller is None or site is None:
             return ""
@@ -54,11 +54,3 @@ def _last(node: m.Expr) -> str:
     elif isinstance(node, m.Call) and written(node.func).endswith(".get") and node.args:
         key = node.args[0]
     return key.value if isinstance(key, m.Const) and isinstance(key.value, str) else ""
-
-
-def _text(node: m.Expr) -> str:
-    if isinstance(node, m.Call) and isinstance(node.args[0], m.Const):
-        return f"{written(node.func)}({node.args[0].value!r})"
-    if isinstance(node, m.Subscript) and isinstance(node.index, m.Const):
-        return f"{written(node.value)}[{node.index.value!r}]"
-    return written(node)

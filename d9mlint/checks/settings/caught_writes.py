@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import fails
 from d9mlint.ir.traversal import nodes, parents
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _ends(run: RunView, handler: m.Handler) -> bool:
     if isinstance(last, m.ExprStmt) and isinstance(last.value, m.Call):
         func = run.value_of(last.value.func)
         return isinstance(func, v.Ext) and func.name.rpartition(".")[2] in ("exit", "_exit", "quit", "abort")
-    return isinstance(last, m.Raise | m.Return)
+    return isinstance(last, m.Return) or fails(handler.body)
 
 
 def _handles(handler: m.Handler, write: m.Subscript) -> bool:

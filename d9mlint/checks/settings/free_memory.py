@@ -12,6 +12,7 @@ from d9mlint.interp.data import differing, origin
 from d9mlint.interp.events import CallEvent, DecoratorEvent, HandlerEvent, Loop, LoopEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import fails
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import alike, nodes, tries
 
@@ -97,6 +98,8 @@ def _retries(rule: Rule, loop: Loop) -> None:
         return
     for stmt in tries(loop.stmt):
         for handler in stmt.handlers:
+            if fails(handler.body):
+                continue
             changed = next((one for one in nodes(list(handler.body)) if _changes(one, stmt, loop.stmt)), None)
             if changed is not None and _out_of_memory(rule.run, handler):
                 rule.report(
@@ -109,7 +112,9 @@ def _retries(rule: Rule, loop: Loop) -> None:
 
 
 def _tries_again(rule: Rule, event: HandlerEvent) -> None:
-    """A handler that calls what has failed, or something else, with a smaller batch."""
+    """A handler that calls what has failed, or something else, with a smaller batch, and goes on."""
+    if fails(event.handler.body):
+        return
     again = next(
         (
             one

@@ -55,6 +55,8 @@ def new_parser(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
 
 OPEN: Final = "has other options"
 """Attribute of a parser that may have more options than are known."""
+OTHER_THAN: Final = "@other than"
+"""The attribute of what an option is given in the place of its default: that default."""
 _USUAL: Final = "default of the options that name none"
 
 

@@ -1,11 +1,13 @@
-"""What is found by name when a program runs: ``eval``, registries, and the path on which imports are looked for."""
+"""What is found by name when a program runs: ``eval``, ``exec``, registries, the path on which imports are looked for."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import textwrap
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
 from d9mlint.interp.places import running
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from d9mlint.project.modules import ModuleFile
 
 LONGEST = 1000
-"""Characters of a text that ``eval`` is followed into."""
+"""Characters of a text that ``eval`` and ``exec`` are followed into."""
 REGISTRAR = "@registrar"
 """``Obj.api`` of what ``registry.register(...)`` gives: a decorator that stores what it decorates."""
 _REGISTRIES = ("Registry", "ClassRegistry", "Registrable")
@@ -89,20 +91,38 @@ _mentioned: dict[int, tuple[m.Function, frozenset[str]]] = memo()
 
 def evaluate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``eval(text)`` of names, attributes and calls, where the text is known or its shape is."""
-    first = args.pos[0] if args.pos else None
-    if first is None:
+    if not args.pos:
         return None
-    texts = [
-        one.value for one in v.alternatives(first) if isinstance(one, v.Lit) and isinstance(one.value, str)
-    ]
+    texts = _texts(args.pos[0])
     if not texts:
         return _evaluate_shape(interp, node)
-    if len(texts) == 1 and not isinstance(first, v.AnyOf):
+    if len(texts) == 1 and not isinstance(args.pos[0], v.AnyOf):
         return _text(interp, texts[0], node)
     return _alternatives(interp, [lambda t=t: _text(interp, t, node) for t in texts])  # type: ignore[misc]
 
 
-def _alternatives(interp: Interp, makers: list[Callable[[], v.Value]]) -> v.Value:
+def _texts(value: v.Value) -> list[str]:
+    """The texts that are known to be among the values that something may have."""
+    return [
+        one.value for one in v.alternatives(value) if isinstance(one, v.Lit) and isinstance(one.value, str)
+    ]
+
+
+def execute(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``exec(text)`` in the scope at hand: of expressions, and of assignments of attributes and of a module's names, where
+    the text is known."""
+    if len(args.pos) != 1 or args.kw or args.star or args.dstar:
+        return None
+    texts = _texts(args.pos[0])
+    if not texts:
+        return None
+    runs = [partial(_statements, interp, text, node) for text in texts]
+    if len(runs) == 1 and not isinstance(args.pos[0], v.AnyOf):
+        return runs[0]()
+    return _alternatives(interp, runs)
+
+
+def _alternatives(interp: Interp, makers: Sequence[Callable[[], v.Value]]) -> v.Value:
     results: list[v.Value] = []
     interp.branch([lambda make=make: results.append(make()) for make in makers])  # type: ignore[misc]
     return v.join(results)
@@ -256,13 +276,45 @@ def _pieces(interp: Interp, node: m.Expr) -> list[str | None]:
 
 
 def _text(interp: Interp, text: str, node: Any) -> v.Value:
+    tree = _parsed(text.strip(), "eval")
+    return _expression(interp, tree.body, node) if isinstance(tree, ast.Expression) else v.UNKNOWN
+
+
+def _parsed(text: str, mode: Literal["eval", "exec"]) -> ast.AST | None:
     if len(text) > LONGEST:
-        return v.UNKNOWN
+        return None
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        return ast.parse(text, mode=mode)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return v.UNKNOWN
-    return _expression(interp, tree.body, node)
+        return None
+
+
+def _statements(interp: Interp, text: str, node: Any) -> v.Value:
+    tree = _parsed(textwrap.dedent(text).strip(), "exec")
+    body = tree.body if isinstance(tree, ast.Module) else []
+    if all(isinstance(one, (ast.Expr, ast.Pass)) or _is_assignment(one) for one in body):
+        for one in body:
+            if isinstance(one, ast.Expr):
+                _expression(interp, one.value, node)
+            elif isinstance(one, ast.Assign):
+                _assign(interp, one.targets[0], _expression(interp, one.value, node), node)
+    return v.NONE
+
+
+def _is_assignment(stmt: ast.stmt) -> bool:
+    return (
+        isinstance(stmt, ast.Assign)
+        and len(stmt.targets) == 1
+        and isinstance(stmt.targets[0], (ast.Name, ast.Attribute))
+    )
+
+
+def _assign(interp: Interp, target: ast.expr, value: v.Value, node: Any) -> None:
+    if isinstance(target, ast.Attribute):
+        interp.assign_attribute(_expression(interp, target.value, node), target.attr, value, node)
+    elif isinstance(target, ast.Name) and interp.frame.func is None:
+        # In a function no variable is assigned so.
+        interp.bind(target.id, value)
 
 
 def _expression(interp: Interp, tree: ast.expr, node: Any) -> v.Value:
@@ -393,6 +445,7 @@ def extend_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
 
 REFLECTION_MODELS = {
     "builtins.eval": evaluate,
+    "builtins.exec": execute,
     **{f"sys.path.{name}": extend_path for name in ("append", "insert", "extend", "__iadd__")},
     "site.addsitedir": extend_path,
     **{
