@@ -120,6 +120,10 @@ def _of_loop(run: RunView, loop: Loop) -> set[str]:
     return part.names()
 
 
+_UPDATES = ("dict", "update")
+"""Functions and methods that give a dictionary what their keyword arguments name."""
+
+
 def stored_with(facts: m.FileFacts, keys: Iterable[str]) -> set[str]:
     """What dictionaries hold under some keys in a file, and what has the methods that give that."""
     keys, found = set(keys), set[str]()
@@ -131,13 +135,21 @@ def stored_with(facts: m.FileFacts, keys: Iterable[str]) -> set[str]:
             elif isinstance(one, m.Assign):
                 if any(isinstance(t, m.Subscript) and _is_key(t.index, keys) for t in one.targets):
                     found |= saved_in([one.value])
+            elif isinstance(one, m.Call) and called_name(one) in _UPDATES:
+                found.update(*(saved_in([part.value]) for part in one.keywords if part.name in keys))
     return found
 
 
 def saved_in(parts: Iterable[Any]) -> set[str]:
     """The variables, attributes and items that some expressions read, and what has the methods that they call."""
+    held = list(nodes(parts))
+    lengths = [one for one in held if isinstance(one, m.Call) and called_name(one) == "len"]
+    # The length of something says nothing about its state.
+    measured = {id(one) for length in lengths for one in nodes(length.args)}
     found = set[str]()
-    for one in nodes(parts):
+    for one in held:
+        if id(one) in measured:
+            continue
         if isinstance(one, m.Call):
             found.add(receiver(one))
         found.add(name_of(one).removesuffix(".__dict__"))

@@ -1057,7 +1057,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
             if averages:
                 others = [*others, *averages]
                 lacks += [f"the weights of `{name}`" for name in averages]
-            memories = [] if open_world else self._memories(loops)
+            memories = [] if open_world else self._memories(place, loops)
             if memories:
                 others = [*others, *memories]
                 lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
@@ -1184,9 +1184,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         found = self._in_training(self.reordered, loops)
         return sorted(name for name in found - set(self.kept_names) if name.rpartition(".")[2] not in known)
 
-    def _memories(self, loops: frozenset[str]) -> list[str]:
+    def _memories(self, place: Where, loops: frozenset[str]) -> list[str]:
         """The lists that loops which train fill and draw from, and that nothing saves."""
-        return self.unsaved_lists(self._that_train(loops))
+        return self._unsaved(place, loops, set(self.unsaved_lists(self._that_train(loops))))
 
     def _averages(self, loops: frozenset[str]) -> list[str]:
         """The models that loops which train update as averages, and whose weights nothing saves."""
