@@ -213,6 +213,7 @@ Role = Literal[
     "restores",
     "restores-rng",
     "restores-run",
+    "numbers-saved",
     "restores-model",
     "restores-weights",
     "gives-weights",

@@ -308,7 +308,8 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     alone = remembered(list[tuple[Where, set[str], frozenset[str]]])
     """States that are saved alone, each in a file."""
     numbers = remembered(list[frozenset[str]])
-    """The loops in which the number of the epoch or step is saved under a key, and nothing beside it."""
+    """The loops in which the number of the epoch or step is saved under a key, and nothing beside it, or is that of what is
+    saved."""
     beside = remembered(list[tuple[set[str], frozenset[str]]])
     """What files hold in which no model or optimizer is saved, and in which loops they are written."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
@@ -654,6 +655,13 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         if content is not None and not is_never(self.run, call.node):
             subject = call.api if role is not None and role.library in _JAX else _SAVE
             self._save(call, content, Where(self.run, call.node, subject))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "numbers-saved") is not None)
+    def numbered_in_name(self, call: CallEvent) -> None:
+        """Something is saved under a number, by which it is found again."""
+        role = self.run.kb.role(call.api, "numbers-saved")
+        if role is not None and call.args.get(role.arg, role.pos) is not None:
+            self.numbers.append(frozenset(loop.key for loop in self.run.loops))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
