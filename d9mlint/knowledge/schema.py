@@ -212,6 +212,7 @@ Role = Literal[
     "resets-environment",
     "restores",
     "restores-rng",
+    "fills-from-file",
     "restores-run",
     "numbers-saved",
     "restores-model",

@@ -949,13 +949,28 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
             for name in stored_names(stmt):
                 self.models_loaded.setdefault((place.site.path, name), lambda: known)
 
-    def _loaded_from(self, call: CallEvent, place: Where) -> None:
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "fills-from-file") is not None)
+    def filled_from_file(self, call: CallEvent) -> None:
+        """A model is given the weights in a file."""
+        role = self.run.kb.role(call.api, "fills-from-file")
+        if role is None or role.pos is None:
+            return
+        place = Where(self.run, call.node, _LOAD)
+        loops = frozenset(loop.key for loop in self.run.loops)
+        self.loads.append((place, loops))
+        self.given.append((place, loops, "model"))
+        self._loaded_from(call, place, role.more[0], role.pos + 1)
+        models, file = frozenset(models_made(call.args.get(role.arg, role.pos))), self.files.get(place.site)
+        tests = tests_around(self.run, call.node)
+        self.loaded.append(Loaded(Moment(self.run.steps), loops, models, WHOLE, file, tests))
+
+    def _loaded_from(self, call: CallEvent, place: Where, argument: str = "f", position: int = 0) -> None:
         """What the file is called in which something stands that is loaded."""
         self._tested(place, call.node)
         if self.run.state.aside:
             self.loaded_if.add(self.run.state.aside)
-        self.names.update((place.site, name) for name in names_of(self.run, call, "f", 0))
-        file = file_of(self.run, call, "f", 0)
+        self.names.update((place.site, name) for name in names_of(self.run, call, argument, position))
+        file = file_of(self.run, call, argument, position)
         if file is not None:
             self.files[place.site] = file
 
