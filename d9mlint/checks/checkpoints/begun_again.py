@@ -9,6 +9,7 @@ from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.listening import on, on_call_if
@@ -63,6 +64,8 @@ class BegunAgain(Rule):
         """The state of a run is restored: before it trains, so as to go on with it."""
         role = self.run.kb.role(call.api, _RESTORES)
         if role is None or self.run.loops or self.run.training_loops:
+            return
+        if all_hold(call.args, role.when) is not True:
             return
         self.restored.append(Restored(Where(self.run, call.node, call_text(call)), self._kept(call, role)))
 

@@ -237,7 +237,9 @@ def saves(rule: Rule, api: str) -> bool:
 def saved(run: RunView, call: CallEvent) -> v.Value | None:
     """What such a call is given to save."""
     role = run.kb.role(call.api, "saves-checkpoint")
-    return call.args.get(role.arg, role.pos) if role is not None else None
+    given = call.args.get(role.arg, role.pos) if role is not None else None
+    # What a library holds itself, it saves without being given anything.
+    return v.Mapping({}) if given is None and role is not None and role.more else given
 
 
 def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
@@ -653,7 +655,8 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         role = self.run.kb.role(call.api, "saves-checkpoint")
         content = saved(self.run, call)
         if content is not None and not is_never(self.run, call.node):
-            subject = call.api if role is not None and role.library in _JAX else _SAVE
+            itself = role is not None and (role.library in _JAX or bool(role.more))
+            subject = call.api if itself else _SAVE
             self._save(call, content, Where(self.run, call.node, subject))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "numbers-saved") is not None)
@@ -728,6 +731,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))
+        found.update(self._saved_itself(place))
         mappings = [one for one in made if isinstance(one, v.Mapping)]
         if len(mappings) == len(made):
             keys = [key for one in mappings for key in epoch_keys(one)]
@@ -925,6 +929,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-checkpoint") is not None)
     def restores(self, call: CallEvent) -> None:
         """A checkpoint is loaded whose items are what the program goes on with."""
+        role = self.run.kb.role(call.api, "loads-checkpoint")
+        if role is None or all_hold(call.args, role.when) is not True:
+            return
         self.restored_at.append(Where(self.run, call.node, call.api))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "reads-data") is not None)
@@ -1021,7 +1028,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 continue
             if not open_world and not trains(self.run) and place.site not in self.data:
                 continue
-            if self._is_of_jax(place) and not any(one.order < place.order for one in self.restored_at):
+            itself = self._saved_itself(place)
+            asks = bool(itself) or self._is_of_jax(place)
+            if asks and not any(one.order < place.order for one in self.restored_at):
                 self.silent("DET601", place, "the program loads no checkpoint before")
                 continue
             if evaluated and self._may_be_loaded(place):
@@ -1116,7 +1125,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                     "DET601",
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    _remedy(orders if only_orders else [], only_workers, persistent, ranked),
+                    _remedy(
+                        orders if only_orders else [], only_workers, persistent, ranked, self._given_to(place)
+                    ),
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=()
@@ -1271,6 +1282,16 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
             isinstance(one, v.Obj) and self.run.kb.role(one.api, "makes-key") is not None
             for one in v.alternatives(value)
         )
+
+    def _given_to(self, place: Where) -> str:
+        """Where a library takes what it does not save itself."""
+        role = self.run.kb.role(place.subject, "saves-checkpoint")
+        return f" in `{role.arg}=`" if role is not None and role.more else ""
+
+    def _saved_itself(self, place: Where) -> list[str]:
+        """What the library saves itself that writes a checkpoint, beside what it is given."""
+        role = self.run.kb.role(place.subject, "saves-checkpoint")
+        return role.more if role is not None else []
 
     def _is_of_jax(self, place: Where) -> bool:
         """Whether a checkpoint holds what a program of JAX goes on with, which is nothing that has a state."""
@@ -1569,11 +1590,12 @@ def rng_states(rngs: list[str]) -> list[str]:
     return [f"the {names} RNG state" + ("s" if len(rngs) > 1 else "")]
 
 
-def _remedy(shuffled: list[str], only_workers: bool, persistent: bool, ranked: bool) -> str:
-    """What to do about what a checkpoint lacks: that is the order alone of what is ``shuffled``, or the workers alone."""
+def _remedy(shuffled: list[str], only_workers: bool, persistent: bool, ranked: bool, into: str) -> str:
+    """What to do about what a checkpoint lacks: that is the order alone of what is ``shuffled``, or the workers alone; what
+    it goes into."""
     if only_workers:
         return _WITHOUT_WORKERS
-    help = f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}"
+    help = f"save the missing state{into} and restore it when resuming{_OF_RANKS if ranked else ''}"
     if shuffled:
         help = f"shuffle a copy of {listed([f'`{one}`' for one in shuffled])} in each epoch"
     return f"{help}{_AND_WITHOUT_WORKERS if persistent else ''}"
