@@ -225,7 +225,8 @@ def is_scheduler(api: str) -> bool:
     return api.startswith("torch.optim.lr_scheduler.")
 
 
-def _is_scaler(api: str) -> bool:
+def is_scaler(api: str) -> bool:
+    """Whether a call makes a scaler of losses of PyTorch, or is one of its methods."""
     return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
 
 
@@ -434,7 +435,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 for key in [""] if THREAD in self.run.contexts else [loop.key for loop in self.run.loops]:
                     self.taken_in[one.maker, key] = True
 
-    @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or _is_scaler(api))
+    @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or is_scaler(api))
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
         if is_scheduler(call.api):
@@ -446,7 +447,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 self._used("scheduler")
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
-        elif _is_scaler(call.api):
+        elif is_scaler(call.api):
             if self._is_stateless(call) and not any(v.option_of(one) for one in call.args.kw.values()):
                 # One that is switched off has no state, whatever options are given.
                 return
@@ -713,7 +714,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 self.split_in[key.id, loop.key] = True
 
     def _save(self, call: CallEvent, content: v.Value, place: Where) -> None:
-        sites, hidden = _owners(content)
+        sites, hidden = owners(content)
         self.kept.update(sites)
         written = _written(call.node)
         self.kept_names.update(written)
@@ -1441,7 +1442,7 @@ def _kind_of(run: RunView, one: v.Value) -> str:
     if isinstance(one, v.Obj):
         if is_scheduler(one.type):
             return "scheduler"
-        if _is_scaler(one.type):
+        if is_scaler(one.type):
             return "scaler"
         if optimizes(one):
             return "optimizer"
@@ -1461,9 +1462,9 @@ def _kinds_held(content: v.Value) -> set[str]:
     items = content.items.values() if isinstance(content, v.Mapping) else ()
     owners = [one.attrs.get("@owner") for one in items if isinstance(one, v.Obj)]
     kinds = [
-        ("scheduler" if is_scheduler(one.type) else "scaler" if _is_scaler(one.type) else "optimizer")
+        ("scheduler" if is_scheduler(one.type) else "scaler" if is_scaler(one.type) else "optimizer")
         for one in owners
-        if isinstance(one, v.Obj) and (is_scheduler(one.type) or _is_scaler(one.type) or optimizes(one))
+        if isinstance(one, v.Obj) and (is_scheduler(one.type) or is_scaler(one.type) or optimizes(one))
     ]
     return set(kinds)
 
@@ -1506,7 +1507,7 @@ def optimizes(value: v.Obj) -> bool:
     return value.type.startswith("torch.optim.") and not is_scheduler(value.type)
 
 
-def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], set[str]]:
+def owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], set[str]]:
     """Where the objects were made whose states are in a value, and the keys of what is not known."""
     parts: list[tuple[str, v.Value]] = []
     if isinstance(value, v.Mapping):
@@ -1529,7 +1530,7 @@ def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], s
     sites: set[Site] = set()
     hidden = {key} if depth > 4 or (isinstance(value, v.Mapping | v.Items) and value.open) else set()
     for name, one in parts if depth <= 4 else ():
-        more, unknown = _owners(one, name, depth + 1)
+        more, unknown = owners(one, name, depth + 1)
         sites |= more
         hidden |= unknown
     return sites, hidden
