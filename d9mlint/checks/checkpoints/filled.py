@@ -70,7 +70,7 @@ class FilledLists:
     @on_call_if(lambda rule, api: any(rule.run.kb.role(api, one) is not None for one in _WRITES))
     def lists_stored(self, call: CallEvent) -> None:
         """Data is written into a file, in which lists may be, or their elements."""
-        self.stored_names.update(_of_class(self.run, one) for one in saved_in([call.node]))
+        self.stored_names.update(of_class(self.run, one) for one in saved_in([call.node]))
         stored = list(_held_in(call.args.values()))
         self.kept_lists.update(one.birth for one in stored if isinstance(one, v.Items))
         self.kept_items.update(
@@ -124,10 +124,10 @@ def _name(run: RunView, node: m.Expr) -> tuple[str, v.Inst | None]:
     func, name = run.frame.func, written(node)
     holder = func.receiver if func is not None and name.startswith("self.") else None
     held = isinstance(holder, v.Inst) and name.count(".") == 1
-    return _of_class(run, name), holder if held and isinstance(holder, v.Inst) else None
+    return of_class(run, name), holder if held and isinstance(holder, v.Inst) else None
 
 
-def _of_class(run: RunView, name: str) -> str:
+def of_class(run: RunView, name: str) -> str:
     """What an attribute of the object is called whose method runs: by its class."""
     func = run.frame.func
     holder = func.receiver if func is not None else None

@@ -1086,7 +1086,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 others = [*others, *drawn]
                 states = "state of the generator" if len(drawn) == 1 else "states of the generators"
                 lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
-            averages = [] if open_world or not self.loads else self._averages(loops)
+            averages = [] if open_world or not self.loads else self._averages_of(place, loops)
             if averages:
                 others = [*others, *averages]
                 lacks += [f"the weights of `{name}`" for name in averages]
@@ -1223,9 +1223,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         """The lists that loops which train fill and draw from, and that nothing saves."""
         return self._unsaved(place, loops, set(self.unsaved_lists(self._that_train(loops))))
 
-    def _averages(self, loops: frozenset[str]) -> list[str]:
-        """The models that loops which train update as averages, and whose weights nothing saves."""
-        return self.unsaved_averages(self._that_train(loops))
+    def _averages_of(self, place: Where, loops: frozenset[str]) -> list[str]:
+        """The models and collections that loops which train update as averages, and whose weights nothing saves."""
+        return self._unsaved(place, loops, set(self.unsaved_averages(self._that_train(loops))))
 
     def _generators(self, loops: frozenset[str]) -> list[str]:
         """The generators of the program that loops which train draw from, and whose states nothing saves."""
