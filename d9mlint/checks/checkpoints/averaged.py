@@ -51,9 +51,8 @@ class AveragedWeights:
             for one in v.alternatives(self.run.value_of(m.Name(name, call.start, call.end))):
                 if isinstance(one, v.Inst | v.Obj) and has_model(self.run, [one]):
                     self._averages(one, name)
-        collected = _collected(event.loop.stmt) if self._goes_through_model(event.loop.stmt) else ()
-        for name in collected:
-            if not self._is_read(name, event.loop):
+        for name in _collected(event.loop.stmt):
+            if not self._goes_through_model(event.loop.stmt) or not self._is_read(name, event.loop):
                 continue
             for one in v.alternatives(
                 self.run.value_of(m.Name(name, event.loop.stmt.start, event.loop.stmt.end))
@@ -83,8 +82,8 @@ class AveragedWeights:
 
     def _goes_through_model(self, loop: m.For | m.While) -> bool:
         """Whether a loop goes through what a method of a model gives."""
-        over = loop.iter if isinstance(loop, m.For) else None
-        names = {receiver(one) for one in nodes([over]) if isinstance(one, m.Call)} - {""}
+        over = [loop.iter] if isinstance(loop, m.For) else []
+        names = {receiver(one) for one in nodes(over) if isinstance(one, m.Call)} - {""}
         return any(
             has_model(self.run, [self.run.value_of(m.Name(one, loop.start, loop.end))]) for one in names
         )
