@@ -901,6 +901,8 @@ _ROLES = {
     "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
     "saves-run": "saves the whole state of a run",
+    "fills-from-file": "gives a model that is its argument the weights in a file",
+    "numbers-saved": "saves what it is given under the number that an argument names",
     "restores-run": "restores the whole state of a run",
     "adds-to-run": "adds an object to the state of a run",
     "saves-loader": "keeps the position in the data",

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from d9mlint.base.entry_report import are_other_files
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
+from d9mlint.interp.state import Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge.schema import RoleEntry
 
 _RESTORES: Final = "restores-run"
 _SAVES: Final = "saves-run"
 _ADDS: Final = "adds-to-run"
 
 
+class Kept(NamedTuple):
+    """What restores or saves a run: how the file or folder ends, and where the object was made whose method does it."""
+
+    ends: frozenset[str]
+    made: Site | None
+
+    def is_other(self, saved: Kept) -> bool:
+        """Whether what is restored is known to be none of what is saved."""
+        if self.made is not None and saved.made is not None and self.made != saved.made:
+            return True
+        return bool(saved.ends and self.ends) and are_other_files(saved.ends, self.ends)
+
+
 class Restored(NamedTuple):
-    """Where a run is restored before any training, and how what is loaded ends."""
+    """Where a run is restored before any training, and by what."""
 
     place: Where
-    ends: frozenset[str]
+    by: Kept
 
 
 class BegunAgain(Rule):
@@ -35,8 +54,8 @@ class BegunAgain(Rule):
     restored = remembered(list[Restored])
     loops = remembered_table(str, Where)
     """The outermost loops that count from zero."""
-    saved_in = remembered_table(str, frozenset[str])
-    """The loops in which a run is saved, and how what is saved ends."""
+    saved_in = remembered_table(str, Kept)
+    """The loops in which a run is saved, and by what."""
     holds_more = remembered(bool)
     """Whether an object of the program is saved and restored with the run, which may count epochs."""
 
@@ -46,8 +65,9 @@ class BegunAgain(Rule):
         role = self.run.kb.role(call.api, _RESTORES)
         if role is None or self.run.loops or self.run.training_loops:
             return
-        ends = ends_of(self.run, call.args.get(role.arg, role.pos))
-        self.restored.append(Restored(Where(self.run, call.node, call_text(call)), ends))
+        if all_hold(call.args, role.when) is not True:
+            return
+        self.restored.append(Restored(Where(self.run, call.node, call_text(call)), self._kept(call, role)))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, _SAVES) is not None)
     def save(self, call: CallEvent) -> None:
@@ -55,7 +75,12 @@ class BegunAgain(Rule):
         role = self.run.kb.role(call.api, _SAVES)
         if role is not None and self.run.loops:
             outermost = self.run.loops[0].key
-            self.saved_in[outermost] = ends_of(self.run, call.args.get(role.arg, role.pos))
+            self.saved_in[outermost] = self._kept(call, role)
+
+    def _kept(self, call: CallEvent, role: RoleEntry) -> Kept:
+        """What a call restores or saves."""
+        made = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
+        return Kept(ends_of(self.run, call.args.get(role.arg, role.pos)), made)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, _ADDS) is not None)
     def add(self, call: CallEvent) -> None:
@@ -80,7 +105,7 @@ class BegunAgain(Rule):
                 continue
             begun, saved = self.loops[key], self.saved_in[key]
             by = next((one for one in self.restored if one.place.order < begun.order), None)
-            if by is None or (saved and by.ends and are_other_files(saved, by.ends)):
+            if by is None or by.by.is_other(saved):
                 continue
             self.report(
                 "DET603",

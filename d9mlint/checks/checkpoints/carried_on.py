@@ -44,7 +44,9 @@ def carried_on(run: RunView, loop: Loop) -> Carried:
     of_models = set[tuple[str, v.Cls, bool]]()
     for name in sorted(needed):
         value = run.value_of(m.Name(name, loop.stmt.start, loop.stmt.end))
-        if isinstance(value, v.Inst) and value.birth < loop.start:
+        if isinstance(value, v.Func) and value.receiver is None:
+            found |= begun_outside(run, loop, _counted_by(value), [value.fn.name], value.file)
+        elif isinstance(value, v.Inst) and value.birth < loop.start:
             read = {one.removeprefix(f"{name}.") for one in needed if one.startswith(f"{name}.")}
             methods = methods_called(loop.stmt.body, name, value.cls)
             states = {f"{name}.{one}" for one in counted_in(run, value.cls, methods, read)}
@@ -78,6 +80,20 @@ def methods_called(body: list[m.Stmt], name: str, cls: v.Cls) -> list[str]:
             elif receiver(one) == name:
                 found[called_name(one)] = None
     return list(found)
+
+
+def _counted_by(function: v.Func) -> set[str]:
+    """The variables of others, or of its module, that a function computes from what they were, and on which what it
+    returns depends."""
+    body = function.fn.body
+    others = {name for one in statements(body) if isinstance(one, m.ScopeDecl) for name in one.names}
+    if not others:
+        return others
+    part = _Slice(body, lambda name: False)
+    for stmt in statements(body):
+        if isinstance(stmt, m.Return) and stmt.value is not None:
+            part.need([stmt.value], stmt)
+    return others & _updated_in(body) & part.names()
 
 
 def counted_in(run: RunView, cls: v.Cls, methods: list[str], read: set[str]) -> set[str]:
@@ -120,6 +136,10 @@ def _of_loop(run: RunView, loop: Loop) -> set[str]:
     return part.names()
 
 
+_UPDATES = ("dict", "update")
+"""Functions and methods that give a dictionary what their keyword arguments name."""
+
+
 def stored_with(facts: m.FileFacts, keys: Iterable[str]) -> set[str]:
     """What dictionaries hold under some keys in a file, and what has the methods that give that."""
     keys, found = set(keys), set[str]()
@@ -131,13 +151,21 @@ def stored_with(facts: m.FileFacts, keys: Iterable[str]) -> set[str]:
             elif isinstance(one, m.Assign):
                 if any(isinstance(t, m.Subscript) and _is_key(t.index, keys) for t in one.targets):
                     found |= saved_in([one.value])
+            elif isinstance(one, m.Call) and called_name(one) in _UPDATES:
+                found.update(*(saved_in([part.value]) for part in one.keywords if part.name in keys))
     return found
 
 
 def saved_in(parts: Iterable[Any]) -> set[str]:
     """The variables, attributes and items that some expressions read, and what has the methods that they call."""
+    held = list(nodes(parts))
+    lengths = [one for one in held if isinstance(one, m.Call) and called_name(one) == "len"]
+    # The length of something says nothing about its state.
+    measured = {id(one) for length in lengths for one in nodes(length.args)}
     found = set[str]()
-    for one in nodes(parts):
+    for one in held:
+        if id(one) in measured:
+            continue
         if isinstance(one, m.Call):
             found.add(receiver(one))
         found.add(name_of(one).removesuffix(".__dict__"))
@@ -150,13 +178,34 @@ def _is_key(key: Any, keys: set[str]) -> bool:
 
 def _updated(loop: m.For | m.While) -> set[str]:
     """The variables that the body of a loop only computes from what they were."""
+    # What a ``while`` loop tests is the number of its round.
+    found = _updated_in(loop.body) - (_names([loop.test]) if isinstance(loop, m.While) else set())
+    return found | _filled_in(loop.body)
+
+
+def _filled_in(body: list[m.Stmt]) -> set[str]:
+    """The variables of which each round of a loop sets another item, and keeps the rest: not those that an inner loop goes
+    through."""
+    held = list(statements(body))
+    inner = [one.target for one in held if isinstance(one, m.For)]
+    within = {id(part) for one in held if isinstance(one, m.For | m.While) for part in statements(one.body)}
+    found, whole = set[str](), set[str]()
+    for stmt in held:
+        whole.update(name for name, _ in _assigned(stmt))
+        for one in stmt.targets if isinstance(stmt, m.Assign) else ():
+            if isinstance(one, m.Subscript) and not isinstance(one.index, m.Const | m.Slice):
+                name = name_of(one.value)
+                if name and id(stmt) not in within and names_in([one.index]).isdisjoint(names_in(inner)):
+                    found.add(name)
+    return found - whole - {""}
+
+
+def _updated_in(body: list[m.Stmt]) -> set[str]:
+    """The variables that some statements only compute from what they were."""
     updated, other = set[str](), set[str]()
-    for stmt in statements(loop.body):
+    for stmt in statements(body):
         for name, value in _assigned(stmt):
             (updated if value is not None and name in _names([value]) else other).add(name)
-    if isinstance(loop, m.While):
-        # The number of its round.
-        other |= _names([loop.test])
     return updated - other
 
 

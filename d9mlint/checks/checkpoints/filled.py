@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
+from d9mlint.checks.checkpoints.carried_on import saved_in
 from d9mlint.interp import values as v
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ClearedEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered
+from d9mlint.interp.order_sorting import LENGTH
 from d9mlint.interp.text import written
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 _DEEPEST = 4
+_WRITES = ("stores-data", "stores-arrays", "writes-data")
+"""Roles of calls that write what they are given into a file."""
 
 
 class Filled(NamedTuple):
@@ -46,6 +50,10 @@ class FilledLists:
     """Lists that loops fill and draw from,"""
     kept_lists = remembered(set[int])
     """and the lists that the program saves, or empties again in a loop, by their birth."""
+    kept_items = remembered(set[int])
+    """The elements of collections that the program saves, or of which it makes what it saves, by their birth,"""
+    stored_names = remembered(set[str])
+    """and the variables and attributes from which it computes what it saves, where it does."""
 
     @on(AnyDrawEvent)
     def elements_drawn(self, event: AnyDrawEvent) -> None:
@@ -59,19 +67,32 @@ class FilledLists:
         if self.run.loops:
             self.kept_lists.add(event.owner.birth)
 
-    @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
+    @on_call_if(lambda rule, api: any(rule.run.kb.role(api, one) is not None for one in _WRITES))
     def lists_stored(self, call: CallEvent) -> None:
-        """Data is written into a file, in which lists may be."""
-        self.kept_lists.update(_lists_in(call.args.values()))
+        """Data is written into a file, in which lists may be, or their elements."""
+        self.stored_names.update(of_class(self.run, one) for one in saved_in([call.node]))
+        stored = list(_held_in(call.args.values()))
+        self.kept_lists.update(one.birth for one in stored if isinstance(one, v.Items))
+        self.kept_items.update(
+            part.birth
+            for one in stored
+            if isinstance(one, v.Items)
+            for part in _held_in(one.elts)
+            if _is_made(part)
+        )
 
     def unsaved_lists(self, loops: Iterable[str]) -> list[str]:
         """What the lists are called that some loops fill, that still hold what was added, and that nothing saves."""
-        among, kept = set(loops), set(self.kept_lists)
+        among, kept, stored = set(loops), set(self.kept_lists), set(self.kept_items)
+        names = set(self.stored_names)
         return sorted(
             {
                 one.name
                 for one in self.filled
-                if one.loop in among and one.is_held() and one.items.birth not in kept
+                if one.loop in among and one.is_held()
+                if one.items.birth not in kept and one.name not in names
+                # A copy of a list has its elements, or what is made of each.
+                if stored.isdisjoint(element.birth for element in one.items.elts if _is_made(element))
             }
         )
 
@@ -101,27 +122,39 @@ def _drawn_from(draw: m.Call) -> Iterator[m.Expr]:
 def _name(run: RunView, node: m.Expr) -> tuple[str, v.Inst | None]:
     """What the program calls a list: an attribute by the class in whose method it is drawn from, with that object."""
     func, name = run.frame.func, written(node)
-    receiver = func.receiver if func is not None else None
-    if isinstance(receiver, v.Inst) and name.startswith("self."):
-        return receiver.cls.cls.name + name.removeprefix("self"), receiver if name.count(".") == 1 else None
-    return name, None
+    holder = func.receiver if func is not None and name.startswith("self.") else None
+    held = isinstance(holder, v.Inst) and name.count(".") == 1
+    return of_class(run, name), holder if held and isinstance(holder, v.Inst) else None
 
 
-def _lists_in(values: Iterable[v.Value], depth: int = 0) -> Iterator[int]:
-    """The lists that are among values, or that these hold, by their birth."""
+def of_class(run: RunView, name: str) -> str:
+    """What an attribute of the object is called whose method runs: by its class."""
+    func = run.frame.func
+    holder = func.receiver if func is not None else None
+    if isinstance(holder, v.Inst) and name.startswith("self."):
+        return holder.cls.cls.name + name.removeprefix("self")
+    return name
+
+
+def _held_in(values: Iterable[v.Value], depth: int = 0) -> Iterator[v.Value]:
+    """Values, what these hold, and what they are made of."""
     for one in values:
+        yield one
+        inner: Iterable[v.Value] = ()
         if isinstance(one, v.Items):
-            yield one.birth
-            inner: Iterable[v.Value] = one.elts
+            inner = one.elts
         elif isinstance(one, v.Mapping):
             inner = one.items.values()
         elif isinstance(one, v.Inst):
             inner = one.attrs.values()
         elif isinstance(one, v.AnyOf):
             inner = one.values
-        elif isinstance(one, v.Obj):
+        elif isinstance(one, v.Obj) and one.api != LENGTH:
             inner = [*one.args.values(), *([one.owner] if one.owner is not None else [])]
-        else:
-            continue
         if depth < _DEEPEST:
-            yield from _lists_in(inner, depth + 1)
+            yield from _held_in(inner, depth + 1)
+
+
+def _is_made(one: v.Value) -> TypeGuard[v.Obj | v.Inst | v.Items | v.Mapping]:
+    """Whether a value is one that was made at some time, and no constant."""
+    return isinstance(one, v.Obj | v.Inst | v.Items | v.Mapping)

@@ -14,6 +14,7 @@ from d9mlint.ir.traversal import called_name, nodes, statements
 if TYPE_CHECKING:
     from d9mlint.interp.events import Loop
     from d9mlint.interp.view import RunView
+    from d9mlint.project.modules import ModuleFile
 
 
 def name_of(node: Any) -> str:
@@ -117,12 +118,17 @@ def begun(run: RunView, loop: Loop, found: set[str]) -> set[str]:
     return found & first
 
 
-def begun_outside(run: RunView, loop: Loop, found: set[str], called: Iterable[str] = ()) -> set[str]:
+def begun_outside(
+    run: RunView, loop: Loop, found: set[str], called: Iterable[str] = (), file: ModuleFile | None = None
+) -> set[str]:
     """Those of some attributes, items and variables of a module that its functions and classes begin with numbers outside
-    of a loop and of what that calls, and with nothing else. ``called`` are methods that it calls without their names."""
+    of a loop and of what that calls, and with nothing else. ``called`` are functions and methods that it calls without
+    their names, or under other ones, also in another ``file``."""
     if not found:
         return found
     files = {loop.frame.file.path: loop.frame.file}
+    if file is not None:
+        files[file.path] = file
     for owner in {owner_of(name) for name in found} - {""}:
         for one in v.alternatives(run.value_of(m.Name(owner, loop.stmt.start, loop.stmt.end))):
             for cls in one.cls.mro() if isinstance(one, v.Inst) else ():

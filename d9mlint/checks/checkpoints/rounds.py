@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.checks.checkpoints.stages import holds_call
 from d9mlint.interp import values as v
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.passed_on import PASS_THROUGH
@@ -89,17 +90,13 @@ def _tests(run: RunView, loop: Loop, node: Any) -> Iterator[m.Expr]:
             None,
         )
         if isinstance(inner, m.If):
-            chosen = next((part for part in (inner.body, inner.orelse) if _holds(part, offset)), None)
+            chosen = next((part for part in (inner.body, inner.orelse) if holds_call(part, offset)), None)
             if chosen is inner.body:
                 yield inner.test
             body = chosen or []
         else:
             blocks = [getattr(inner, name, None) or [] for name in ("body", "orelse", "final")]
-            body = next((block for block in blocks if _holds(block, offset)), [])
-
-
-def _holds(body: list[Any], offset: int) -> bool:
-    return any(isinstance(one, m.Call) and one.start == offset for one in nodes(list(body)))
+            body = next((block for block in blocks if holds_call(block, offset)), [])
 
 
 def _parts(test: m.Expr) -> Iterator[m.Expr]:

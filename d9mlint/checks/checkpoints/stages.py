@@ -75,7 +75,7 @@ def _tests_of(body: list[m.Stmt], offset: int) -> tuple[tuple[m.Expr, bool], ...
 def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[tuple[m.Expr, bool]]:
     """The tests of a function that are decided where a call in it is made, with their outcomes."""
     while block:
-        inner = next((one for one in block if _holds([one], offset)), None)
+        inner = next((one for one in block if holds_call([one], offset)), None)
         for one in block:
             if one is inner:
                 break
@@ -83,16 +83,17 @@ def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[tuple[m.Expr, boo
             if isinstance(one, m.If) and not one.orelse and any(leaves(stmt) for stmt in one.body):
                 yield one.test, False
         if isinstance(inner, m.If):
-            block = next((part for part in (inner.body, inner.orelse) if _holds(part, offset)), [])
+            block = next((part for part in (inner.body, inner.orelse) if holds_call(part, offset)), [])
             if block:
                 yield inner.test, block is inner.body
             continue
         parts = [getattr(inner, name, None) or [] for name in ("body", "orelse", "final")]
         parts += [one.body for name in ("handlers", "cases") for one in getattr(inner, name, ())]
-        block = next((part for part in parts if _holds(part, offset)), [])
+        block = next((part for part in parts if holds_call(part, offset)), [])
 
 
-def _holds(block: Sequence[Any], offset: int) -> bool:
+def holds_call(block: Sequence[Any], offset: int) -> bool:
+    """Whether a call that begins at a place is in a block."""
     return any(isinstance(one, m.Call) and one.start == offset for one in nodes(block))
 
 

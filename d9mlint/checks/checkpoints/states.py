@@ -225,7 +225,8 @@ def is_scheduler(api: str) -> bool:
     return api.startswith("torch.optim.lr_scheduler.")
 
 
-def _is_scaler(api: str) -> bool:
+def is_scaler(api: str) -> bool:
+    """Whether a call makes a scaler of losses of PyTorch, or is one of its methods."""
     return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
 
 
@@ -237,7 +238,9 @@ def saves(rule: Rule, api: str) -> bool:
 def saved(run: RunView, call: CallEvent) -> v.Value | None:
     """What such a call is given to save."""
     role = run.kb.role(call.api, "saves-checkpoint")
-    return call.args.get(role.arg, role.pos) if role is not None else None
+    given = call.args.get(role.arg, role.pos) if role is not None else None
+    # What a library holds itself, it saves without being given anything.
+    return v.Mapping({}) if given is None and role is not None and role.more else given
 
 
 def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
@@ -308,7 +311,8 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     alone = remembered(list[tuple[Where, set[str], frozenset[str]]])
     """States that are saved alone, each in a file."""
     numbers = remembered(list[frozenset[str]])
-    """The loops in which the number of the epoch or step is saved under a key, and nothing beside it."""
+    """The loops in which the number of the epoch or step is saved under a key, and nothing beside it, or is that of what is
+    saved."""
     beside = remembered(list[tuple[set[str], frozenset[str]]])
     """What files hold in which no model or optimizer is saved, and in which loops they are written."""
     loads = remembered(list[tuple[Where, frozenset[str]]])
@@ -431,7 +435,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 for key in [""] if THREAD in self.run.contexts else [loop.key for loop in self.run.loops]:
                     self.taken_in[one.maker, key] = True
 
-    @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or _is_scaler(api))
+    @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or is_scaler(api))
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
         if is_scheduler(call.api):
@@ -443,7 +447,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 self._used("scheduler")
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
-        elif _is_scaler(call.api):
+        elif is_scaler(call.api):
             if self._is_stateless(call) and not any(v.option_of(one) for one in call.args.kw.values()):
                 # One that is switched off has no state, whatever options are given.
                 return
@@ -652,8 +656,16 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         role = self.run.kb.role(call.api, "saves-checkpoint")
         content = saved(self.run, call)
         if content is not None and not is_never(self.run, call.node):
-            subject = call.api if role is not None and role.library in _JAX else _SAVE
+            itself = role is not None and (role.library in _JAX or bool(role.more))
+            subject = call.api if itself else _SAVE
             self._save(call, content, Where(self.run, call.node, subject))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "numbers-saved") is not None)
+    def numbered_in_name(self, call: CallEvent) -> None:
+        """Something is saved under a number, by which it is found again."""
+        role = self.run.kb.role(call.api, "numbers-saved")
+        if role is not None and call.args.get(role.arg, role.pos) is not None:
+            self.numbers.append(frozenset(loop.key for loop in self.run.loops))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
@@ -702,7 +714,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 self.split_in[key.id, loop.key] = True
 
     def _save(self, call: CallEvent, content: v.Value, place: Where) -> None:
-        sites, hidden = _owners(content)
+        sites, hidden = owners(content)
         self.kept.update(sites)
         written = _written(call.node)
         self.kept_names.update(written)
@@ -720,6 +732,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         found: set[str] = set().union(*(contents(one, written) for one in made))
+        found.update(self._saved_itself(place))
         mappings = [one for one in made if isinstance(one, v.Mapping)]
         if len(mappings) == len(made):
             keys = [key for one in mappings for key in epoch_keys(one)]
@@ -917,6 +930,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "loads-checkpoint") is not None)
     def restores(self, call: CallEvent) -> None:
         """A checkpoint is loaded whose items are what the program goes on with."""
+        role = self.run.kb.role(call.api, "loads-checkpoint")
+        if role is None or all_hold(call.args, role.when) is not True:
+            return
         self.restored_at.append(Where(self.run, call.node, call.api))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "reads-data") is not None)
@@ -941,13 +957,28 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
             for name in stored_names(stmt):
                 self.models_loaded.setdefault((place.site.path, name), lambda: known)
 
-    def _loaded_from(self, call: CallEvent, place: Where) -> None:
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "fills-from-file") is not None)
+    def filled_from_file(self, call: CallEvent) -> None:
+        """A model is given the weights in a file."""
+        role = self.run.kb.role(call.api, "fills-from-file")
+        if role is None or role.pos is None:
+            return
+        place = Where(self.run, call.node, _LOAD)
+        loops = frozenset(loop.key for loop in self.run.loops)
+        self.loads.append((place, loops))
+        self.given.append((place, loops, "model"))
+        self._loaded_from(call, place, role.more[0], role.pos + 1)
+        models, file = frozenset(models_made(call.args.get(role.arg, role.pos))), self.files.get(place.site)
+        tests = tests_around(self.run, call.node)
+        self.loaded.append(Loaded(Moment(self.run.steps), loops, models, WHOLE, file, tests))
+
+    def _loaded_from(self, call: CallEvent, place: Where, argument: str = "f", position: int = 0) -> None:
         """What the file is called in which something stands that is loaded."""
         self._tested(place, call.node)
         if self.run.state.aside:
             self.loaded_if.add(self.run.state.aside)
-        self.names.update((place.site, name) for name in names_of(self.run, call, "f", 0))
-        file = file_of(self.run, call, "f", 0)
+        self.names.update((place.site, name) for name in names_of(self.run, call, argument, position))
+        file = file_of(self.run, call, argument, position)
         if file is not None:
             self.files[place.site] = file
 
@@ -998,7 +1029,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 continue
             if not open_world and not trains(self.run) and place.site not in self.data:
                 continue
-            if self._is_of_jax(place) and not any(one.order < place.order for one in self.restored_at):
+            itself = self._saved_itself(place)
+            asks = bool(itself) or self._is_of_jax(place)
+            if asks and not any(one.order < place.order for one in self.restored_at):
                 self.silent("DET601", place, "the program loads no checkpoint before")
                 continue
             if evaluated and self._may_be_loaded(place):
@@ -1053,11 +1086,11 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                 others = [*others, *drawn]
                 states = "state of the generator" if len(drawn) == 1 else "states of the generators"
                 lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
-            averages = [] if open_world or not self.loads else self._averages(loops)
+            averages = [] if open_world or not self.loads else self._averages_of(place, loops)
             if averages:
                 others = [*others, *averages]
                 lacks += [f"the weights of `{name}`" for name in averages]
-            memories = [] if open_world else self._memories(loops)
+            memories = [] if open_world else self._memories(place, loops)
             if memories:
                 others = [*others, *memories]
                 lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
@@ -1093,7 +1126,9 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                     "DET601",
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    _remedy(orders if only_orders else [], only_workers, persistent, ranked),
+                    _remedy(
+                        orders if only_orders else [], only_workers, persistent, ranked, self._given_to(place)
+                    ),
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
                     remedy=()
@@ -1184,13 +1219,13 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         found = self._in_training(self.reordered, loops)
         return sorted(name for name in found - set(self.kept_names) if name.rpartition(".")[2] not in known)
 
-    def _memories(self, loops: frozenset[str]) -> list[str]:
+    def _memories(self, place: Where, loops: frozenset[str]) -> list[str]:
         """The lists that loops which train fill and draw from, and that nothing saves."""
-        return self.unsaved_lists(self._that_train(loops))
+        return self._unsaved(place, loops, set(self.unsaved_lists(self._that_train(loops))))
 
-    def _averages(self, loops: frozenset[str]) -> list[str]:
-        """The models that loops which train update as averages, and whose weights nothing saves."""
-        return self.unsaved_averages(self._that_train(loops))
+    def _averages_of(self, place: Where, loops: frozenset[str]) -> list[str]:
+        """The models and collections that loops which train update as averages, and whose weights nothing saves."""
+        return self._unsaved(place, loops, set(self.unsaved_averages(self._that_train(loops))))
 
     def _generators(self, loops: frozenset[str]) -> list[str]:
         """The generators of the program that loops which train draw from, and whose states nothing saves."""
@@ -1248,6 +1283,16 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
             isinstance(one, v.Obj) and self.run.kb.role(one.api, "makes-key") is not None
             for one in v.alternatives(value)
         )
+
+    def _given_to(self, place: Where) -> str:
+        """Where a library takes what it does not save itself."""
+        role = self.run.kb.role(place.subject, "saves-checkpoint")
+        return f" in `{role.arg}=`" if role is not None and role.more else ""
+
+    def _saved_itself(self, place: Where) -> list[str]:
+        """What the library saves itself that writes a checkpoint, beside what it is given."""
+        role = self.run.kb.role(place.subject, "saves-checkpoint")
+        return role.more if role is not None else []
 
     def _is_of_jax(self, place: Where) -> bool:
         """Whether a checkpoint holds what a program of JAX goes on with, which is nothing that has a state."""
@@ -1397,7 +1442,7 @@ def _kind_of(run: RunView, one: v.Value) -> str:
     if isinstance(one, v.Obj):
         if is_scheduler(one.type):
             return "scheduler"
-        if _is_scaler(one.type):
+        if is_scaler(one.type):
             return "scaler"
         if optimizes(one):
             return "optimizer"
@@ -1417,9 +1462,9 @@ def _kinds_held(content: v.Value) -> set[str]:
     items = content.items.values() if isinstance(content, v.Mapping) else ()
     owners = [one.attrs.get("@owner") for one in items if isinstance(one, v.Obj)]
     kinds = [
-        ("scheduler" if is_scheduler(one.type) else "scaler" if _is_scaler(one.type) else "optimizer")
+        ("scheduler" if is_scheduler(one.type) else "scaler" if is_scaler(one.type) else "optimizer")
         for one in owners
-        if isinstance(one, v.Obj) and (is_scheduler(one.type) or _is_scaler(one.type) or optimizes(one))
+        if isinstance(one, v.Obj) and (is_scheduler(one.type) or is_scaler(one.type) or optimizes(one))
     ]
     return set(kinds)
 
@@ -1462,7 +1507,7 @@ def optimizes(value: v.Obj) -> bool:
     return value.type.startswith("torch.optim.") and not is_scheduler(value.type)
 
 
-def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], set[str]]:
+def owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], set[str]]:
     """Where the objects were made whose states are in a value, and the keys of what is not known."""
     parts: list[tuple[str, v.Value]] = []
     if isinstance(value, v.Mapping):
@@ -1485,7 +1530,7 @@ def _owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], s
     sites: set[Site] = set()
     hidden = {key} if depth > 4 or (isinstance(value, v.Mapping | v.Items) and value.open) else set()
     for name, one in parts if depth <= 4 else ():
-        more, unknown = _owners(one, name, depth + 1)
+        more, unknown = owners(one, name, depth + 1)
         sites |= more
         hidden |= unknown
     return sites, hidden
@@ -1546,11 +1591,12 @@ def rng_states(rngs: list[str]) -> list[str]:
     return [f"the {names} RNG state" + ("s" if len(rngs) > 1 else "")]
 
 
-def _remedy(shuffled: list[str], only_workers: bool, persistent: bool, ranked: bool) -> str:
-    """What to do about what a checkpoint lacks: that is the order alone of what is ``shuffled``, or the workers alone."""
+def _remedy(shuffled: list[str], only_workers: bool, persistent: bool, ranked: bool, into: str) -> str:
+    """What to do about what a checkpoint lacks: that is the order alone of what is ``shuffled``, or the workers alone; what
+    it goes into."""
     if only_workers:
         return _WITHOUT_WORKERS
-    help = f"save the missing state and restore it when resuming{_OF_RANKS if ranked else ''}"
+    help = f"save the missing state{into} and restore it when resuming{_OF_RANKS if ranked else ''}"
     if shuffled:
         help = f"shuffle a copy of {listed([f'`{one}`' for one in shuffled])} in each epoch"
     return f"{help}{_AND_WITHOUT_WORKERS if persistent else ''}"
