@@ -400,7 +400,7 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
             by_name[param.name] = v.Lit(None if default.value is ... else default.value, option)
         else:
             by_name[param.name] = default
-    if chosen and chosen[0].chosen:
+    if chosen and (chosen[1:] or chosen[0].chosen):
         others = [({**by_name, func.fn.params[0].name: one.value}, one.chosen) for one in chosen[1:]]
         return ChosenArgs(by_name, chosen[0].chosen, others)
     return v.Args([], by_name)
