@@ -996,7 +996,7 @@ def test_a_limit_that_the_call_has_already_is_not_asked_for(tmp_path: Path, call
         ("Adam(1e-3, decay=1e-4)", "2.10"),
         ("Adam(lr=1e-3, decay=1e-4)", "2.10"),
         ("Adam(lr=1e-3)", "2.15"),
-        ("legacy.Adam(lr=1e-3, decay=1e-4)", ""),
+        ("legacy.Adam(lr=1e-3, decay=1e-4)", "2.15"),
     ],
 )
 def test_the_release_is_one_that_takes_the_arguments_of_an_optimizer(

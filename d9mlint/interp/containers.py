@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -132,8 +133,13 @@ def _names(value: v.Obj) -> v.Mapping | None:
 def named(value: v.Obj, name: object) -> v.Value | None:
     """The module that a container was given under a name: an item of an ``nn.ModuleDict``, and an attribute of it and of an
     ``nn.Sequential``."""
+    return by_name(value).get(name)
+
+
+def by_name(value: v.Obj) -> Mapping[Any, v.Value]:
+    """The modules that a container was given under names."""
     names = _names(value)
-    return names.items.get(name) if names is not None else None
+    return names.items if names is not None else {}
 
 
 def is_dict(value: v.Value) -> bool:

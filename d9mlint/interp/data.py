@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import collated, parted, shapes, tensors
@@ -12,6 +12,7 @@ from d9mlint.interp.columns import TABLES
 from d9mlint.interp.containers import (
     CONTAINERS,
     any_part,
+    by_name,
     container_of,
     is_dict,
     known_layers,
@@ -645,9 +646,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             if at_key is None and index.option:
                 # The default names nothing that is there: the option has to be given.
                 return _any_of(interp, value)
-            return (
-                at_unknown_key(interp, value) if at_key is None else _dispatched(interp, value, index, at_key)
-            )
+            if at_key is None:
+                return at_unknown_key(interp, value)
+            return _dispatched(interp, value.items.items(), index, at_key)
         if value.factory is not None:
             key = ("unknown key", node.start)
             if key not in value.items:
@@ -657,7 +658,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
             try:
-                return value.elts[index.value]
+                return _dispatched(interp, enumerate(value.elts), index, value.elts[index.value])
             except IndexError:
                 return v.UNKNOWN
         return v.join(value.elts) if value.elts else v.UNKNOWN
@@ -735,11 +736,11 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if is_dict(value) and isinstance(index, v.Lit):
             found = named(value, index.value)
             if found is not None:
-                return found
+                return _dispatched(interp, by_name(value).items(), index, found)
         held = parts(value)
         if held:
             if isinstance(index, v.Lit) and isinstance(index.value, int) and abs(index.value) < len(held):
-                return held[index.value]
+                return _dispatched(interp, enumerate(held), index, held[index.value])
             return any_part(value)
         place = index.value if isinstance(index, v.Lit) else None
         part = parted.part(interp, value, place if isinstance(place, int) else None)
@@ -765,10 +766,13 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     return v.UNKNOWN
 
 
-def _dispatched(interp: Interp, table: v.Mapping, key: v.Lit, chosen: v.Value) -> v.Value:
-    """What a table gives at the default of an option, which may as well name another function, class or object of it."""
-    others = [one for one in table.items.values() if one is not chosen]
-    if not key.option or not 0 < len(others) < MAX_COMMANDS:
+def _dispatched(interp: Interp, held: Iterable[tuple[Any, v.Value]], key: v.Lit, chosen: v.Value) -> v.Value:
+    """What a table, a list or a container of modules gives at the default of an option, which may as well name another
+    function, class or object that is ``held`` there."""
+    if not key.option:
+        return chosen
+    others = [one for at, one in held if one is not chosen and (not key.choices or at in key.choices)]
+    if len(others) >= MAX_COMMANDS:
         return chosen
     for other in others:
         chosen = unless_option(interp, chosen, other, key.option)

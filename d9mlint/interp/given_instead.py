@@ -90,12 +90,14 @@ def _object(value: v.Value) -> v.Value | None:
 
 
 def _is_called(interp: Interp, value: v.Value) -> bool:
-    """Whether a value is a class or function of the program, or one of a library that makes a module."""
+    """Whether a value is a class or function of the program, or one of a library that makes a module or computes with
+    tensors."""
     if isinstance(value, v.AnyOf):
         return bool(value.option) and all(_is_called(interp, one) for one in value.values)
-    return isinstance(value, (v.Cls, v.Func)) or (
-        isinstance(value, v.Ext) and makes_module(interp, interp.kb.canonical(value.name))
-    )
+    if not isinstance(value, v.Ext):
+        return isinstance(value, (v.Cls, v.Func))
+    api = interp.kb.canonical(value.name)
+    return makes_module(interp, api) or interp.kb.tensor(api) is not None or bool(interp.kb.ops(api))
 
 
 def _one_of(kept: v.Value, other: v.Value, option: str) -> v.Value:

@@ -71,7 +71,9 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
         return None
     if isinstance(value, v.Lit):
         known = (type(value.value).__name__, value.value, value.option)
-        return known if value.instead is None else (*known, shape(value.instead, depth + 1))
+        if value.instead is None and not value.choices:
+            return known
+        return (*known, shape(value.instead, depth + 1), value.choices)
     if isinstance(value, v.Ext):
         return value.name
     if isinstance(value, v.Obj):

@@ -1243,9 +1243,9 @@ def _trains(rule: Ops, found: Candidate, made: tuple[str, int]) -> bool:
     return (not found.untrained if decided is None else decided) or bool(rule.unfrozen)
 
 
-def _first_reported(found: Candidate) -> tuple[int, bool]:
-    """By what candidates are sorted: of those that are reported as one, that which is surest and needs no option."""
-    return _SURENESS.index(found.sure), bool(found.place.aside)
+def _first_reported(found: Candidate) -> tuple[int, int]:
+    """By what candidates are sorted: of those that are reported as one, that which is surest and needs fewest options."""
+    return _SURENESS.index(found.sure), len(found.place.given)
 
 
 def _when_warned(past: OpHistory) -> OpHistory:

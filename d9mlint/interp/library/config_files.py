@@ -211,7 +211,8 @@ def _with_ending(name: str) -> str:
 def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
     """The configuration that ``@hydra.main(config_path=..., config_name=...)`` composes by default; before Hydra 1.1
     ``config_path`` may be the path of the file itself. Where the lists leave the choice of a group to the command line, or
-    choose a file that is not there, there is one configuration for each file of the group."""
+    choose a file that is not there, there is one configuration for each file of the group; and for other files of groups
+    that have a default, as far as there are not too many."""
     path, name = args.get("config_path", 0), args.get("config_name", 1)
     relative = literal_path(path) or ""
     leaf = name.value if isinstance(name, v.Lit) and isinstance(name.value, str) else ""
@@ -225,7 +226,7 @@ def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
     else:
         base = folder_of(interp, path, leaf, func.file.directory)
     asked = _asked_for(interp, func)
-    found, groups = _composed(interp, base, leaf, {}, [], early, asked)
+    found, groups, offered = _composed(interp, base, leaf, {}, [], early, asked)
     first = {group.path: group.names[0] for group in groups}
     configs = [Composed(found, tuple(group.choice(first[group.path]) for group in groups))]
     others: list[dict[str, str]] = []
@@ -235,12 +236,43 @@ def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
         if together != first and together not in others:
             others.append(together)
     for chosen in others[: v.MAX_ALTERNATIVES - 1]:
-        value, needed = _composed(interp, base, leaf, chosen, [], early, asked)
+        value, needed, _ = _composed(interp, base, leaf, chosen, [], early, asked)
         # What differs from the first configuration is said first; what the other file leaves open has its first choice, too.
         said = sorted(groups, key=lambda one: chosen[one.path] == first[one.path])
         more = [one.choice(one.names[0]) for one in needed if one.path not in first]
         configs.append(Composed(value, (*(one.choice(chosen[one.path]) for one in said), *more)))
+    given = [one.choice(first[one.path]) for one in groups]
+    for group, instead in _instead(interp, base, offered)[: v.MAX_ALTERNATIVES - len(configs)]:
+        value, needed, _ = _composed(interp, base, leaf, {**first, group.path: instead}, [], early, asked)
+        more = [one.choice(one.names[0]) for one in needed]
+        configs.append(Composed(value, (group.choice(instead), *given, *more)))
     return configs
+
+
+def _instead(interp: Interp, base: str, offered: list[_Group]) -> list[tuple[_Group, str]]:
+    """The files of groups that the command line may choose in place of those which the lists choose, which are the first
+    of their groups, as far as they name something else: those that make other objects come first, then one of each group."""
+    found: list[tuple[bool, int, _Group, str]] = []
+    for group in offered:
+        folder = os.path.join(base, group.path)
+        usual, *others = (_texts(found_in(interp, _with_ending(name), [folder])) for name in group.names)
+        for number, texts in enumerate(others, 1):
+            if new := texts - usual:
+                makes = any(key == "_target_" for key, _ in new)
+                found.append((not makes, number, group, group.names[number]))
+    return [(group, name) for _, _, group, name in sorted(found, key=lambda one: one[:2])]
+
+
+def _texts(path: str | None) -> frozenset[tuple[str, str]]:
+    """The texts in a configuration file, with their keys."""
+    parts: list[Any] = [parse_file(path) if path is not None else None]
+    found: set[tuple[str, str]] = set()
+    while parts:
+        part = parts.pop()
+        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
+        if isinstance(part, dict):
+            found.update((str(key), one) for key, one in part.items() if isinstance(one, str))
+    return frozenset(found)
 
 
 def _asked_for(interp: Interp, func: v.Func) -> frozenset[str]:
@@ -281,12 +313,13 @@ def _composed(
     values: list[tuple[str, str]],
     early: bool = False,
     asked: frozenset[str] = frozenset(),
-) -> tuple[v.Value, list[_Group]]:
-    """A whole configuration as an abstract value, with the choices and values of the command line, and the groups whose
-    choice is left to it. ``asked`` are parts of the configuration that the program asks for."""
+) -> tuple[v.Value, list[_Group], list[_Group]]:
+    """A whole configuration as an abstract value, with the choices and values of the command line, the groups whose
+    choice is left to it, and those of which it may choose another file. ``asked`` are parts of the configuration that
+    the program asks for."""
     composition = _Composition(interp, base, groups, early)
     if not composition.add("", name, (), None, "", 0):
-        return v.Mapping({}, open=True, attributes=True), []
+        return v.Mapping({}, open=True, attributes=True), [], []
     if composition.overridden:
         # Which choices are overridden is known when every list has been read: then it is composed again.
         composition = _Composition(interp, base, {**composition.overridden, **groups}, early)
@@ -308,12 +341,12 @@ def _composed(
     found = config_value(data, name, references=_References(data))
     if isinstance(found, v.Mapping) and not composition.complete:
         found.open = True
-    return found, list(composition.left_open.values())
+    return found, list(composition.left_open.values()), list(composition.offered.values())
 
 
 class _Group(NamedTuple):
-    """A group of which the command line has to choose a file: its path, what precedes the name of the file there, and
-    the names of its files."""
+    """A group of which the command line has to choose a file, or may: its path, what precedes the name of the file there,
+    and the names of its files."""
 
     path: str
     key: str
@@ -338,7 +371,8 @@ class _Composition:
     ``choices`` replace those that the lists make for a group. ``overridden`` are the choices of the entries that
     begin with ``override``; ``complete`` is false when a file that a list names is not there (a structured
     configuration, a plugin's). ``left_open`` are the groups of which the command line has to choose a file, since none is
-    chosen, or one that is not there. ``early`` is whether Hydra is older than 1.1: a file is merged before what its list
+    chosen, or one that is not there; ``offered`` are those of which the lists choose one of several, which is the first of
+    its names. ``early`` is whether Hydra is older than 1.1: a file is merged before what its list
     names, and that is merged at the root unless its header names another package.
     """
 
@@ -350,6 +384,7 @@ class _Composition:
         self.data: dict[str, Any] = {}
         self.overridden: dict[str, Any] = {}
         self.left_open: dict[str, _Group] = {}
+        self.offered: dict[str, _Group] = {}
         self.complete = True
         self._listed: set[str] = set()
         self._chosen: dict[str, str] = {}
@@ -405,11 +440,13 @@ class _Composition:
             choice = _INTERPOLATED.sub(lambda found: self._chosen.get(found[1], found[0]), choice)
         optional = optional or "optional" in words[:-1]
         self._listed.add(path)
+        group_key = f"{path}@{into}" if into else path
         if isinstance(choice, str) and not optional and not self._is_there(path, choice):
-            open_group = self._left_open(path, f"{path}@{into}" if into else path)
+            open_group = self._left_open(path, group_key)
             choice = open_group.names[0] if open_group is not None else choice
         if isinstance(choice, str):
             self._chosen[path] = choice
+            self._offer(path, group_key, choice)
         for one in choice if isinstance(choice, list) else [choice]:
             if isinstance(one, str):
                 self._include(group, target, one, package, into or None, depth, optional)
@@ -432,17 +469,29 @@ class _Composition:
 
     def _left_open(self, group: str, key: str) -> _Group | None:
         """A group of which the command line has to choose one of the files that it has; None where it has none."""
+        files = self._files(group)
+        if not files:
+            return None
+        found = self.left_open[group] = _Group(group, key, files)
+        return found
+
+    def _offer(self, group: str, key: str, chosen: str) -> None:
+        """Keep a group of which the command line may choose another file than the one that a list chooses."""
+        others = [one for one in self._files(group) if one != chosen]
+        if others and group not in self.left_open and os.path.isfile(self._path(group, chosen)):
+            self.offered.setdefault(group, _Group(group, key, [chosen, *others]))
+
+    def _files(self, group: str) -> list[str]:
+        """The names of the files of a group."""
         top = os.path.join(self.base, group)
         try:
             names = sorted(os.listdir(top)) if is_inside(top, boundary(self.interp.modules.root)) else []
         except OSError:
             names = []
         files = [one.removesuffix(".yaml") for one in names if one.endswith(".yaml") and one[0] not in "._"]
-        if not files:
-            return None
-        self.interp.config_files.add(top)
-        found = self.left_open[group] = _Group(group, key, files)
-        return found
+        if files:
+            self.interp.config_files.add(top)
+        return files
 
     def _path(self, group: str, name: str) -> str:
         return os.path.normpath(os.path.join(self.base, group, _with_ending(name)))

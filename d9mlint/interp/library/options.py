@@ -126,7 +126,7 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if launched and isinstance(default, v.Lit):
         options[str(key)] = v.Obj(launched, v.GIVEN)
     else:
-        options[str(key)] = default if fixed else as_option(interp, default, label)
+        options[str(key)] = default if fixed else as_option(interp, default, label, choices)
     return v.NONE
 
 
@@ -136,16 +136,27 @@ _LAUNCHED: Final = "given-by-launcher"
 
 def _one_of(choices: v.Value | None) -> v.Value:
     """The value of an option that has to be given."""
-    if isinstance(choices, v.Items) and not choices.open and all(isinstance(x, v.Lit) for x in choices.elts):
-        if 1 < len(choices.elts) <= v.MAX_ALTERNATIVES:
-            return v.join(choices.elts)
-    return v.Obj(v.GIVEN)
+    known = _literals(choices)
+    return v.join(known) if 1 < len(known) <= v.MAX_ALTERNATIVES else v.Obj(v.GIVEN)
 
 
-def as_option(interp: Interp, default: v.Value, label: str) -> v.Value:
-    """A default as the value of the option ``label``."""
+def _literals(choices: v.Value | None) -> list[v.Lit]:
+    """The values that an option takes, where they are known."""
+    if isinstance(choices, v.Obj) and choices.api == _CHOICE:
+        choices = choices.args.get("choices", 0)
+    if not isinstance(choices, v.Items) or choices.open:
+        return []
+    known = [one for one in choices.elts if isinstance(one, v.Lit)]
+    return known if len(known) == len(choices.elts) else []
+
+
+_CHOICE: Final = "click.Choice"
+
+
+def as_option(interp: Interp, default: v.Value, label: str, choices: v.Value | None = None) -> v.Value:
+    """A default as the value of the option ``label``, which takes no other values than ``choices``."""
     if isinstance(default, v.Lit):
-        return v.Lit(default.value, label)
+        return v.Lit(default.value, label, choices=tuple(one.value for one in _literals(choices)))
     if _is_sentinel(interp, default):
         return v.Lit(v.Sentinel(default), label)
     if isinstance(default, v.Items) and not default.elts:
@@ -332,7 +343,8 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     name = args.get("name", 0)
     default = args.get("default", 1)
     if isinstance(name, v.Lit) and isinstance(name.value, str):
-        value = as_option(interp, default if default is not None else v.NONE, f"--{name.value}")
+        choices = args.get("enum_values", 2) if api.endswith("_enum") else None
+        value = as_option(interp, default if default is not None else v.NONE, f"--{name.value}", choices)
         required = args.kw.get("required")
         if required is not None and v.truth(required) is True:
             value = _one_of(args.get("enum_values", 2))
@@ -390,7 +402,7 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
             by_name[param.name] = v.Lit(None if default.value is ... else default.value, option)
         else:
             by_name[param.name] = default
-    if chosen and chosen[0].chosen:
+    if chosen and (chosen[1:] or chosen[0].chosen):
         others = [({**by_name, func.fn.params[0].name: one.value}, one.chosen) for one in chosen[1:]]
         return ChosenArgs(by_name, chosen[0].chosen, others)
     return v.Args([], by_name)
@@ -494,7 +506,7 @@ def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> Non
             default = v.Obj(v.GIVEN)
         else:
             default = v.NONE
-    into[key] = as_option(interp, default, long or key)
+    into[key] = as_option(interp, default, long or key, args.get("type"))
 
 
 # -------------------------------------------------------------------------------------- configuration
