@@ -605,7 +605,8 @@ class Interp:
         parts = uncalled_parts(self.state, self._may_be_named)
         found |= parts | kept_places(self.state, self._may_be_read)
         # Where all of the program was followed, a method that has not run of an instance that it keeps never does.
-        stored = stored_places(self.state, lambda name, held: self._may_be_read(name, held and not self.gaps))
+        followed = all(gap.kind == "constant" for gap in self.gaps)
+        stored = stored_places(self.state, lambda name, held: self._may_be_read(name, held and followed))
         return found if not stored or self.mentions(["__dict__"]) else found | stored
 
     @property
