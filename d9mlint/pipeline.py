@@ -72,7 +72,7 @@ class Result(NamedTuple):
     beside the program, such as files of pinned versions; ``incomplete`` counts the analysis runs that were
     cut off, whether or not that is reported; ``stale`` counts entries of the baseline that match no
     finding any more; ``idle`` counts findings that are not reported because no program calls the function
-    that they are in, which makes them advice."""
+    that they are in, which makes them advice; ``left_out`` counts files that are not read because git ignores them."""
 
     root: str
     items: tuple[Item, ...]
@@ -91,6 +91,7 @@ class Result(NamedTuple):
     idle: int = 0
     coverage: tuple[Coverage, ...] = ()
     no_entry: bool = False
+    left_out: int = 0
 
 
 class Sources(Mapping[str, Source]):
@@ -843,6 +844,7 @@ def _decide(
         coverage=tuple(c for c in analysis.coverage if c.entry in found.reported),
         no_entry=analysis.no_entry,
         warnings=tuple(outdated(rules, settings)),
+        left_out=found.left_out,
     )
 
 

@@ -15,7 +15,7 @@ from d9mlint.config.settings import Settings
 from d9mlint.pipeline import Result, check
 from d9mlint.report import render
 from d9mlint.report.common import Options
-from d9mlint.report.coverage import coverage_data, coverage_line, idle_line
+from d9mlint.report.coverage import coverage_data, coverage_line, idle_line, left_out_line
 
 TRAIN = """\
 import argparse
@@ -244,6 +244,35 @@ def test_findings_in_functions_that_no_program_calls_are_counted(tmp_path: Path)
         tmp_path, {**files, "main.py": "from ops import add, twice\n\nprint(add(twice(2), 3, 4))\n"}
     )
     assert not idle_line(called)
+
+
+def test_files_that_git_ignores_are_counted(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    program = "print(1)\n"
+    names = ("kept.py", "mine.py", "sub/other.py", "sub/tracked.py", "made/deep.py")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(program, encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("mine.py\nsub/*.py\nmade/\n", encoding="utf-8")
+    subprocess.run(["git", "-C", str(tmp_path), "add", "-f", "sub/tracked.py"], check=True)
+    result = lint(tmp_path, {})
+    line = left_out_line(result)
+    assert line == (
+        "2 files with Python code are not read because of .gitignore; `--no-respect-gitignore` includes them."
+    )
+    assert line in render(result, "concise", Options(str(tmp_path), False, 120, False))
+    assert not left_out_line(lint(tmp_path, {}, respect_gitignore=False))
+    command = [
+        sys.executable,
+        "-m",
+        "d9mlint",
+        "--no-cache",
+        "--output-format",
+        "json",
+        str(tmp_path / "sub"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (json.loads(done.stdout), "note: 1 file with Python code is not read" in done.stderr) == ([], True)
 
 
 def test_the_count_goes_to_standard_error_for_machine_readable_formats(tmp_path: Path) -> None:

@@ -275,12 +275,13 @@ def _report(request: CheckOptions, settings: Settings, result: Result) -> None:
             f"warning: {count(result.incomplete, 'analysis run')} cut off ({INCOMPLETE}): findings may be missing."
         )
     if not request.quiet and settings.output_format not in ("full", "concise", "grouped", "html"):
-        from d9mlint.report.coverage import coverage_line, idle_line
+        from d9mlint.report.coverage import coverage_line, idle_line, left_out_line
 
         if line := coverage_line(result):
             say(f"warning: {line}")
-        if line := idle_line(result):
-            say(f"note: {line}")
+        for line in (idle_line(result), left_out_line(result)):
+            if line:
+                say(f"note: {line}")
     if request.verbose and not request.quiet:
         laps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in result.timings.items())
         read = f"{count(result.read, 'file')} read, {count(len(result.files), 'file')} reported"

@@ -72,7 +72,8 @@ ENVIRONMENT_MARKER = "pyvenv.cfg"
 
 class Discovery(NamedTuple):
     """``files`` are all files to read and ``reported`` those that may have findings; both sorted, absolute,
-    with slashes. ``root`` is the project's root. ``configs`` are the names of configuration files by
+    with slashes. ``root`` is the project's root. ``left_out`` counts the files that would be reported if git did not ignore
+    them, in directories that it does not ignore. ``configs`` are the names of configuration files by
     directory. ``outside`` are links that lead out of the project and were not named: they are not read. ``warnings`` say
     which directories could not be read."""
 
@@ -82,6 +83,7 @@ class Discovery(NamedTuple):
     configs: dict[str, list[str]]
     outside: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
+    left_out: int = 0
 
 
 def discover(
@@ -143,6 +145,7 @@ def discover(
         walker.configs,
         frozenset(outside),
         warnings,
+        sum(any(is_inside(path, top) for top in named) for path in walker.left_out - reported),
     )
 
 
@@ -179,6 +182,8 @@ class Walker:
         self.respect_gitignore = respect_gitignore
         self.configs: dict[str, list[str]] = {}
         self.outside: set[str] = set()
+        self.left_out: set[str] = set()
+        """The files that git ignores, in the directories that were walked."""
         self.boundary = boundary(root)
         self.unreadable: dict[str, str] = {}
         self._tracked: dict[str, Tracked] = {}
@@ -215,6 +220,8 @@ class Walker:
                             continue
                         left_out = is_ignored or ignored(inner, path, is_directory)
                         if left_out and not (tracked and tracked.holds(path, is_directory)):
+                            if not is_directory:
+                                self.left_out.add(path)
                             continue
                         if is_directory:
                             pending.append((path, inner, left_out))

@@ -64,23 +64,28 @@ def left_out(interp: Interp, stmt: m.If, answer: bool) -> None:
     if not any(isinstance(one, m.Call) for one in nodes([*other, *below])):
         return
     what = "branch" if other else "code below,"
-    _note(interp, stmt.test, answer, what, lambda: interp.block([*other, *below]))
+    _note(interp, stmt, stmt.test, answer, what, lambda: interp.block([*other, *below]))
 
 
 def other_part(interp: Interp, node: m.IfExp, answer: bool) -> None:
     """The same of the test of a conditional expression."""
     other = node.orelse if answer else node.body
     if any(isinstance(one, m.Call) for one in nodes([other])):
-        _note(interp, node.test, answer, "expression", lambda: interp.eval(other))
+        _note(interp, other, node.test, answer, "expression", lambda: interp.eval(other))
 
 
-def _note(interp: Interp, test: m.Expr, answer: bool, what: str, run: Callable[[], Any]) -> None:
-    if interp.entry is None or interp.speculating or interp.muted or interp.importing or interp.exhausted:
+def _note(interp: Interp, place: Any, test: m.Expr, answer: bool, what: str, run: Callable[[], Any]) -> None:
+    if interp.entry is None or not interp.looks_behind_constants or interp.exhausted:
         return
-    cause = _cause(interp, test, answer)
-    if cause is None or (site := interp.here(cause)) in interp.left_out:
+    if interp.speculating or interp.muted or interp.importing:
+        return
+    site = interp.here(place)
+    if site in interp.left_out:
         return
     interp.left_out.add(site)
+    cause = _cause(interp, test, answer)
+    if cause is None:
+        return
     done = _speculate(interp, run)
     if done:
         value = interp.value_of(cause)

@@ -148,6 +148,9 @@ _TWO = 2
 class Interp:
     """An abstract run. ``entry`` is the file it starts from, None for the run over what was not reached."""
 
+    looks_behind_constants = True
+    """Whether it looks at what the program would do in branches that constants leave out."""
+
     def __init__(
         self,
         modules: Modules,
@@ -306,7 +309,7 @@ class Interp:
         self.sharing = 0
         self.import_log: ImportLog | None = None
         self.speculating = 0
-        # The constants in tests of which it is known what the branches do that they leave out.
+        # The tests of which it is known what the branches do that constants leave out.
         self.left_out: set[Site] = set()
         self.config_files: set[str] = set()
         # In a run over unreached code: the functions of the module at hand that are judged.
@@ -602,7 +605,8 @@ class Interp:
         parts = uncalled_parts(self.state, self._may_be_named)
         found |= parts | kept_places(self.state, self._may_be_read)
         # Where all of the program was followed, a method that has not run of an instance that it keeps never does.
-        stored = stored_places(self.state, lambda name, held: self._may_be_read(name, held and not self.gaps))
+        followed = all(gap.kind == "constant" for gap in self.gaps)
+        stored = stored_places(self.state, lambda name, held: self._may_be_read(name, held and followed))
         return found if not stored or self.mentions(["__dict__"]) else found | stored
 
     @property

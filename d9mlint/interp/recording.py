@@ -508,8 +508,9 @@ def _level(interp: Interp, rng: str, level: Rng) -> Level:
 
 
 class RecordedInterp(Interp):
-    """A run that notes what it knows at one line."""
+    """A run that notes what it knows at one line, where the program comes to it."""
 
+    looks_behind_constants = False
     recorder: Recorder
 
     def block(self, body: Iterable[m.Stmt]) -> None:

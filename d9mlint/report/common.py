@@ -17,7 +17,7 @@ from d9mlint.base.source import Source
 from d9mlint.base.terminal import clean as clean
 from d9mlint.base.terminal import count as count
 from d9mlint.evidence.model import NOW
-from d9mlint.report.coverage import coverage_line, idle_line
+from d9mlint.report.coverage import coverage_line, idle_line, left_out_line
 
 if TYPE_CHECKING:
     from d9mlint.pipeline import Item, Result
@@ -212,6 +212,8 @@ def summary(result: Result, options: Options) -> list[str]:
     if line := coverage_line(result):
         lines.append(line)
     if line := idle_line(result):
+        lines.append(line)
+    if line := left_out_line(result):
         lines.append(line)
     if result.baselined:
         lines.append(f"{count(result.baselined, 'finding')} suppressed by the baseline.")

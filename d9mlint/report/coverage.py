@@ -54,6 +54,17 @@ def idle_line(result: Result) -> str:
     )
 
 
+def left_out_line(result: Result) -> str:
+    """One line that says how many files git ignores, which may be programs; empty for none."""
+    if not result.left_out:
+        return ""
+    verb, them = ("is", "it") if result.left_out == 1 else ("are", "them")
+    return (
+        f"{count(result.left_out, 'file with Python code', 'files with Python code')} {verb} not read because of "
+        f".gitignore; `--no-respect-gitignore` includes {them}."
+    )
+
+
 def _counted(gaps: set[Gap]) -> str:
     numbers: Counter[str] = Counter(gap.kind for gap in gaps)
     return ", ".join(count(numbers[kind], *words) for kind, words in KINDS.items() if numbers[kind])
