@@ -92,6 +92,13 @@ class XlaDevices:
         targets = self.run.targets
         return not self._runs_elsewhere() and (targets is None or not targets.asks_for(_CPU_BUILDS))
 
+    def has_cpu_build(self) -> bool:
+        """Whether the project asks for nothing but the build of JAX for the CPU, and the program for no GPU."""
+        targets = self.run.targets
+        if targets is None or self.on_gpu or self.run.device_given:
+            return False
+        return targets.asks_for(_CPU_BUILDS) and not targets.asks_for(_BUILDS)
+
     def _runs_elsewhere(self) -> bool:
         """Whether there is no program, or it runs on no GPU."""
         return self.run.entry is None or self.off_gpu or self.run.device != "cuda"

@@ -437,7 +437,7 @@ def is_text(interp: Interp, value: v.Value, node: m.Expr | None) -> bool:
     kind = kind_of(interp, value)
     if kind and v.is_none(value) is not True:
         return kind == TEXT
-    if isinstance(node, m.FString):
+    if isinstance(node, (m.FString, m.Bytes)):
         return True
     if isinstance(node, m.Seq) and node.kind == "t":
         elements = value.elts if isinstance(value, v.Items) else [v.UNKNOWN] * len(node.elts)

@@ -21,8 +21,9 @@ from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import valid
 from d9mlint.interp.state import UNSEEDED, Rng, Site
+from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
-from d9mlint.interp.usage import held
+from d9mlint.interp.usage import handed_over, held
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ _ARRAY = "values"
 SEEDED_BY_TRAINER = "loaders.seeded_by_trainer"
 """The mode in which a trainer gives its loaders a function that seeds their workers."""
 
+_SEEDS_WORKERS = "seeds-workers"
+
 
 def _seeds_and_trains(run: RunView, api: str) -> bool:
     """Whether making an object of this class trains, and before that may set this mode."""
@@ -70,6 +73,8 @@ class LoaderWorkers(Rule):
     codes = ("DET201",)
     by_trainer = remembered(list[bool])
     """For each trainer that seeds the workers of its loaders."""
+    set_up = remembered(set[Site])
+    """Where loaders are made that get a function which seeds their workers later."""
     seeded_before = remembered_table(Site, bool)
     """For loaders that are iterated, whether torch is seeded each time before that."""
     by_command = remembered(bool)
@@ -80,6 +85,13 @@ class LoaderWorkers(Rule):
         """A trainer of Lightning is made, which gives its loaders a ``worker_init_fn`` where it is asked to."""
         if self.run.mode(SEEDED_BY_TRAINER).value:
             self.by_trainer.append(True)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, _SEEDS_WORKERS) is not None)
+    def setup(self, call: CallEvent) -> None:
+        """Loaders are given to what gives them a ``worker_init_fn`` where it is asked to."""
+        if self.run.mode(SEEDED_BY_TRAINER).value:
+            loaders = (one for one in handed_over(call.args) if isinstance(one, v.Obj) and one.type == LOADER)
+            self.set_up.update(filter(None, map(made_at, loaders)))
 
     @on_call_if(lambda rule, api: _seeds_and_trains(rule.run, api))
     def command(self, call: CallEvent) -> None:
@@ -167,7 +179,8 @@ class LoaderWorkers(Rule):
         found = item_draws(self.run, [dataset, args.get("collate_fn")], kept, frame=frame, alone=True)
         drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
-        if (self.by_trainer or by_command) and not drawn & {"own", "other", KEPT}:
+        by_trainer = bool(self.by_trainer) or place.site in self.set_up
+        if (by_trainer or by_command) and not drawn & {"own", "other", KEPT}:
             return
         if seeds and not drawn - {"torch", ITEM_SEED}:
             return

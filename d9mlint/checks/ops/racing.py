@@ -1208,6 +1208,9 @@ def _end(rule: Ops) -> None:
             # A module is made before it is used.
             _silent(rule.run, found.entry, found.place, "the program excludes the kernel that varies")
             continue
+        if found.entry.library == "jax" and rule.has_cpu_build():
+            _silent(rule.run, found.entry, found.place, "the project asks for the build of JAX for the CPU")
+            continue
         if found.entry.only_seen and not rule.uses_gpu():
             _silent(rule.run, found.entry, found.place, "the program is not seen to run on a GPU")
             continue
@@ -1323,7 +1326,14 @@ def _may_be(interp: RunView, variable: str, values: list[str]) -> bool:
     return setting.value is None or any(fnmatchcase(str(setting.value), value) for value in values)
 
 
-def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple[Site, str]]) -> None:
+def _has_cpu_build(rule: Ops, library: str) -> bool:
+    """Whether the project requires the distribution of a library that is built for the CPU, and nothing speaks of a GPU."""
+    if library == "jax":
+        return of_cpu_build(rule.run, "jax") and not rule.uses_gpu()
+    return library in TF_LIBRARIES and of_cpu_build(rule.run, "tensorflow")
+
+
+def _judge(rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[Site, str]]) -> None:
     """Report an op that varies, or that raises because the mode is on. Of several ops that one name may stand for, one
     is reported where the same is to be said of each."""
     entry, past = found.entry, found.past
@@ -1336,12 +1346,7 @@ def _judge(rule: Rule, found: Candidate, on: bool, gpu: str, reported: set[tuple
     target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
     version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
     # The build for the CPU has no kernel that races on a GPU.
-    spare = (
-        gpu == "cuda"
-        and not found.device
-        and entry.library in TF_LIBRARIES
-        and of_cpu_build(rule.run, "tensorflow")
-    )
+    spare = gpu == "cuda" and not found.device and _has_cpu_build(rule, entry.library)
     severity = Severity.ADVICE if spare else Severity.WARNING
     when = _when(rule.run, found) if gpu == "cuda" else ""
     on_gpu = (

@@ -205,9 +205,17 @@ def _hash(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     result.file = interp.frame.file
     if first is not None:
         interp.orders.hashed(interp, node, first, result)
-    if isinstance(first, v.Lit) or result.order is not None or (first is not None and differing(first)):
+    by_place = isinstance(first, v.Inst) and _is_hashed_by_place(first.cls)
+    differs = isinstance(first, v.Lit) or (first is not None and differing(first) is not None)
+    if by_place or differs or result.order is not None:
         result.data = entropy(interp)
     return result
+
+
+def _is_hashed_by_place(cls: v.Cls) -> bool:
+    """Whether the hash of an object is made of its address: nothing but ``object`` defines one."""
+    own = any(cls.find(name) is not None for name in ("__hash__", "__eq__"))
+    return not own and not cls.fields and all(base == "object" for base in cls.external_bases())
 
 
 def hash_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
