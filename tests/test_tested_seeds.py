@@ -91,8 +91,3 @@ def test_a_default_that_seeds_is_not(tmp_path: Path) -> None:
         for test, call in (("args.fixed", "torch.manual_seed(0)"), ("args.seed", "set_seed(args.seed)")):
             (found,) = _found(tmp_path, default, test, call)
             assert ("which seeds nothing" in found.message) is (default == "0" and test == "args.seed")
-
-
-def test_an_option_that_is_handed_on_if_it_is_true_seeds(tmp_path: Path) -> None:
-    (found,) = _found(tmp_path, "0", "(args.seed or None) is not None", "torch.manual_seed(seed)")
-    assert found.message.endswith(", unless `--seed` is given")

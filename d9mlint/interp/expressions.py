@@ -472,14 +472,8 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
     outcome = [left]
     needed = known == (node.op == "and")
     runs: list[Callable[[], None]] = [lambda: outcome.append(interp.eval(node.right)), lambda: None]
-    option = v.option_of(left)
-    interp.branch(runs, keep=0 if needed else 1, option=option)
-    chosen = outcome[-1] if needed else left
-    return (
-        _by_default(interp, chosen, left, option)
-        if isinstance(chosen, v.Lit) and not chosen.option
-        else chosen
-    )
+    interp.branch(runs, keep=0 if needed else 1, option=v.option_of(left))
+    return outcome[-1] if needed else left
 
 
 def _unary(interp: Interp, node: m.Unary) -> v.Value:
@@ -538,13 +532,13 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
         (body if test.answer else orelse)()
     chosen = outcome[0] if test.answer else outcome[1]
     if test.option and isinstance(chosen, v.Lit) and not chosen.option:
-        return _by_default(interp, chosen, outcome[bool(test.answer)], test.option)
+        other = outcome[bool(test.answer)]
+        return (
+            switch(interp, chosen, other, test.option)
+            if is_switch(chosen)
+            else v.Lit(chosen.value, test.option)
+        )
     return unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
-
-
-def _by_default(interp: Interp, chosen: v.Lit, other: v.Value, option: str) -> v.Value:
-    """A literal that stands for a value if an option is not given, where there is another one if it is."""
-    return switch(interp, chosen, other, option) if is_switch(chosen) else v.Lit(chosen.value, option)
 
 
 def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
