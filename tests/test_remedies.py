@@ -1575,3 +1575,14 @@ def test_a_seed_goes_in_front_of_the_handlers_of_a_server(tmp_path: Path) -> Non
     (found,) = findings(tmp_path, text, "DET101")
     assert found.fix is not None
     assert all(edit.start < text.index("app = FastAPI()") for edit in found.fix.edits)
+
+
+def test_what_replaces_a_pooling_layer_of_volumes_does_not_raise_itself(tmp_path: Path) -> None:
+    """`MaxPool3d` has a deterministic gradient since release 2.13, and only with `return_indices=True`."""
+    text = (
+        "import torch\ntorch.use_deterministic_algorithms(True)\n"
+        "pool = torch.nn.FractionalMaxPool3d(2, output_size=1).cuda()\n"
+        'pool(torch.ones(1, 3, 8, 8, 8, device="cuda", requires_grad=True)).sum().backward()\n'
+    )
+    (found,) = findings(tmp_path, text, "DET402")
+    assert "MaxPool3d(return_indices=True) with torch >= 2.13" in found.help
