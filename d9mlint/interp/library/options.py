@@ -426,14 +426,19 @@ class ChosenArgs(v.Args):
 
 
 def call_with_choices(interp: Interp, func: v.Func, args: ChosenArgs, node: Any) -> v.Value:
-    """A function is called with each configuration that it may have; what stands afterwards is that of the first."""
+    """A function is called with each configuration that it may have; what stands afterwards is that of the first. How
+    often functions may run is bounded for each of them: what others need must not cut off the first."""
     outer = interp.assumed
+    variants, spent, settled = interp.variants, interp.spent, interp.settled
     for kw, chosen in args.others:
         interp.assumed = (*outer, *chosen[1:])
+        interp.variants, interp.spent, interp.settled = {}, {}, {}
         start_otherwise(interp, chosen[0], partial(interp.call, func, v.Args([], kw), node))
     interp.assumed = (*outer, *args.chosen)
+    interp.variants, interp.spent, interp.settled = {}, {}, {}
     result = interp.call(func, v.Args([], args.kw), node)
     interp.assumed = outer
+    interp.variants, interp.spent, interp.settled = variants, spent, settled
     return result
 
 
