@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _LOOK_UPS = frozenset({"get", "__getitem__"})
 """Methods of a dict that give what is there for a key."""
-_PAIRS = "items"
+PAIRS = "items"
 """The method of a dict that gives its keys, each with what is there for it."""
 _counts: dict[int, tuple[object, frozenset[str]]] = memo()
 
@@ -85,7 +85,7 @@ def _item_ties(interp: Interp, at: object, given: v.Value, source: m.Expr) -> bo
     """Whether several elements may have the same at a place: what a dictionary has counted, or a character of a text."""
     if not isinstance(at, int):
         return False
-    if isinstance(source, m.Call) and called_name(source) == _PAIRS and not source.args:
+    if isinstance(source, m.Call) and called_name(source) == PAIRS and not source.args:
         return at in (1, -1) and _in_table(interp, receiver(source))
     one = v.join(given.elts) if isinstance(given, v.Items) and given.elts else None
     if isinstance(one, v.Items) and one.kind == "t" and -len(one.elts) <= at < len(one.elts):

@@ -22,6 +22,7 @@ from d9mlint.interp import (
     order_files,
     order_growth,
     order_identifiers,
+    order_lone,
     order_looks,
     order_positions,
     order_shares,
@@ -63,7 +64,7 @@ from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, tries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
@@ -130,14 +131,17 @@ class Loop:
     figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``graph_draws`` is whether it adds
     draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own graph. ``cuts`` are where
     statements start that end it after so many rounds. ``stmt`` is the loop, if it is a ``for`` statement. ``taken`` are
-    names of what is taken in each round."""
+    names of what is taken in each round. ``entry`` is the variable that stands for another element in each round, and
+    ``drawn`` are tests that one round alone passes which then draws something."""
 
     __slots__ = (
         "assigned",
         "before",
         "counters",
         "cuts",
+        "drawn",
         "draws",
+        "entry",
         "env",
         "figures",
         "given",
@@ -172,6 +176,8 @@ class Loop:
         self.taken = self.assigned - inner if start is not None else order_sums.given_by(stmt)
         self.draws = self.figures = self.zeroes = self.graph_draws = self.graphs = False
         self.cuts: frozenset[int] = frozenset()
+        self.entry: order_lone.Entry | None = None
+        self.drawn: set[int] = set()
 
 
 class Rounds(NamedTuple):
@@ -192,7 +198,8 @@ class Orders:
     of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
     loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
     have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
-    gradients are recorded."""
+    gradients are recorded; ``lone`` are running loops that are not among ``loops``, because one round of each comes to
+    what is running now."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -210,6 +217,7 @@ class Orders:
         self.fractions: set[int] = set()
         self.fed: dict[Key, None] = {}
         self.loops: list[Loop] = []
+        self.lone: list[order_lone.Lone] = []
         self.rounds: list[Rounds] = []
 
     @property
@@ -226,6 +234,12 @@ class Orders:
 
     # ------------------------------------------------------------------------------------- reading
 
+    def _begun(self) -> Iterator[Loop]:
+        """The loops that are running, also those of which one round alone comes here."""
+        yield from self.loops
+        for one in self.lone:
+            yield one.loop
+
     def of(self, value: v.Value | None) -> Order | None:
         """The order that a value carries."""
         if type(value) in _PLAIN:
@@ -236,7 +250,7 @@ class Orders:
                 HEAP.read(value, FIELD, value, "order", order)
             if order is None or order.kind == IDENTIFIER:
                 return None
-            if order.kind == INDEX and all(x.start != order.loop for x in self.loops):
+            if order.kind == INDEX and all(x.start != order.loop for x in self._begun()):
                 return None
             return order
         if isinstance(value, v.AnyOf):
@@ -393,6 +407,8 @@ class Orders:
         for loop in self.loops:
             if since is None or loop.start > since:
                 self.decide(loop.order)
+        for one in self.lone:
+            one.loop.drawn.add(id(one.test))
 
     def add_draw(self, since: int | None) -> None:
         """A draw is added to a graph: likewise, unless each round has its own graph, with its own seed and numbering."""
@@ -419,6 +435,7 @@ class Orders:
         self.loops.append(loop)
         if stmt is not None:
             loop.cuts = order_cuts.cuts(stmt, _is_enumerated(value))
+            loop.entry = order_lone.entry(interp, value, stmt)
             for name in _counted_up(stmt):
                 if _is_int(before.get(name)):
                     index = v.Obj("?", "?")
@@ -433,7 +450,8 @@ class Orders:
 
     def leave(self, loop: Loop) -> None:
         """A loop ends."""
-        if (loop.draws and not loop.figures) or (loop.graph_draws and not loop.graphs):
+        drawn = loop.graph_draws and not loop.graphs
+        if (loop.draws and not loop.figures) or drawn or len(loop.drawn) > 1:
             self.decide(loop.order)
         if loop in self.loops:
             del self.loops[self.loops.index(loop) :]
@@ -477,7 +495,7 @@ class Orders:
     def _walked(self, walk: v.Obj) -> v.Value:
         parts: list[v.Value] = [v.UNKNOWN]
         for _ in range(3 if walk.api.endswith("fwalk") else 2):
-            names = v.Obj("names of a walk", "list")
+            names = v.Obj(order_single.NAMES_OF_WALK, "list")
             names.order = walk.order
             parts.append(names)
         return v.Items("t", parts)
@@ -1745,7 +1763,9 @@ def _sorted_walk(interp: Interp, value: v.Value) -> v.Obj | None:
 
 
 def _triple_of_walk(value: v.Items) -> bool:
-    return value.kind == "t" and any(isinstance(x, v.Obj) and x.api == "names of a walk" for x in value.elts)
+    return value.kind == "t" and any(
+        isinstance(x, v.Obj) and x.api == order_single.NAMES_OF_WALK for x in value.elts
+    )
 
 
 def _sorts_walk(interp: Interp, value: v.Value, loop: m.For) -> bool:
@@ -1801,7 +1821,9 @@ def _is_sequence(interp: Interp, value: v.Obj) -> bool:
     )
 
 
-_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.reversed", "names of a walk", "?.readlines"})
+_LISTS = frozenset(
+    {"builtins.list", "builtins.tuple", "builtins.reversed", order_single.NAMES_OF_WALK, "?.readlines"}
+)
 
 
 def _begun_in_another_round(interp: Interp, stmt: m.Assign, name: str) -> bool:
