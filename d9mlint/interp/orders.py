@@ -682,7 +682,7 @@ class Orders:
                 if self.loops:
                     self._written(interp, file, node)
         elif role == "carry" or role == "":
-            if given is not None and given.kind == INDEX and role == "":
+            if _is_set(result) or (given is not None and given.kind == INDEX and role == ""):
                 return result
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
@@ -1909,15 +1909,18 @@ def _grows(interp: Interp, name: str) -> bool:
     return name in known[1]
 
 
-_REDUCING = frozenset({"difference", "intersection", "symmetric_difference"})
-"""Methods of sets for which dictionaries have nothing."""
+_REDUCING = frozenset(
+    {"difference", "intersection", "symmetric_difference", "reduce", "or_", "and_", "sub", "xor"}
+)
+"""Methods of sets for which dictionaries have nothing, and functions that combine sets."""
+_CLASSES = frozenset({"set", "frozenset"})
 
 
 def _is_reduced(interp: Interp, node: Any) -> bool:
     """Whether an expression is, or names, what a set has in common with something, or has not, or what it holds together
     with something: a dictionary of the elements of a set that has a name has them in the order of that set."""
     if isinstance(node, m.BinOp):
-        return node.op != "|" or any(isinstance(one, m.Name) for one in (node.left, node.right))
+        return node.op != "|" or not all(map(_makes_set, (node.left, node.right)))
     if isinstance(node, m.Name) and "." not in node.id:
         return any(
             not isinstance(one, m.Name) and _is_reduced(interp, one) for one in assignments(interp, node.id)
@@ -1925,6 +1928,15 @@ def _is_reduced(interp: Interp, node: Any) -> bool:
     if not isinstance(node, m.Call):
         return False
     return called_name(node) in _REDUCING or (called_name(node) == "union" and bool(receiver(node)))
+
+
+def _makes_set(node: m.Expr) -> bool:
+    """Whether an expression makes a set of something, which a dictionary may be made of instead."""
+    if isinstance(node, m.BinOp) and node.op == "|":
+        return _makes_set(node.left) and _makes_set(node.right)
+    if isinstance(node, m.Call):
+        return called_name(node) in _CLASSES and not receiver(node)
+    return isinstance(node, m.Comp | m.Seq) and node.kind == "s"
 
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
