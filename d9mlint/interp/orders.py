@@ -1070,17 +1070,33 @@ class Orders:
         if _is_set(owner):
             return
         if self.loops:
-            kept, kind = _kept_in(interp, owner, node)
-            if isinstance(kept, (v.Obj, v.Items, v.Mapping)):
-                around = self.around(kept.birth)
-                if around is not None and kind == NESTED:
-                    around = Order(around.keys, NESTED)
-                order = merge((order, around))
-                owner = kept
+            func = node.func if isinstance(node, m.Call) else None
+            owner, around = self._kept(interp, owner, func.value if isinstance(func, m.Attr) else None)
+            order = merge((order, around))
         if isinstance(owner, v.Items) and owner.kind == "l" and owner.birth < interp.sharing:
             order = merge((order, self._arrived_first(interp, node)))
         if order is not None and order.kind != INDEX:
             self.put(owner, merge((self.of(owner), order)))
+
+    def _kept(self, interp: Interp, owner: v.Value, inner: Any) -> tuple[v.Value, Order | None]:
+        """The container of which something is made longer that is written so, and the order in which loops do that."""
+        kept, kind = _kept_in(interp, owner, inner)
+        if not isinstance(kept, (v.Obj, v.Items, v.Mapping)):
+            return owner, None
+        around = self.around(kept.birth)
+        if around is not None and kind == NESTED:
+            around = Order(around.keys, NESTED)
+        return kept, around
+
+    def item_grown(self, interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
+        """``lists[index] += value``: the list that is there grows, or one of which nothing is known."""
+        given = self.iterated(interp, value, stmt.value)
+        if given is not None and isinstance(held, v.Items):
+            self.put(held, merge((held.order, Order(given.keys))))
+        if self.loops:
+            kept, around = self._kept(interp, held, stmt.target)
+            if around is not None:
+                self.put(kept, merge((self.of(kept), around)))
 
     def _arrived_first(self, interp: Interp, node: Any) -> Order:
         """The order in which several threads add to a list that they share."""
@@ -1356,8 +1372,8 @@ class Orders:
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
-        if isinstance(owner, v.Items) and isinstance(value, v.Lit):
-            # Every round writes the same into a list, whose places stay what they are.
+        if isinstance(owner, v.Items) and (isinstance(value, v.Lit) or isinstance(stmt, m.AugAssign)):
+            # Every round writes the same into a list, whose places stay what they are, or adds to what is there.
             return
         if (
             isinstance(owner, v.Items)
@@ -1997,9 +2013,9 @@ def _owner_node(node: Any) -> Any:
     return func.value if isinstance(func, m.Attr) else func
 
 
-def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
-    """The container that something is added to: of ``groups[key].append(x)`` it is ``groups``."""
-    inner = node.func.value if isinstance(node, m.Call) and isinstance(node.func, m.Attr) else None
+def _kept_in(interp: Interp, owner: v.Value, inner: Any) -> tuple[v.Value, str]:
+    """The container that something is added to: of ``groups[key].append(x)`` it is ``groups``, unless each round makes the
+    list under its key."""
     if isinstance(inner, m.Call) and isinstance(inner.func, m.Name):
         parts = inner.func.id.split(".")
         if parts[-1] == "setdefault":
@@ -2008,7 +2024,10 @@ def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
             return found, NESTED
     if isinstance(inner, m.Subscript) and isinstance(inner.value, m.Name):
         groups = interp.eval(inner.value)
-        if isinstance(groups, v.Mapping) and groups.factory is not None:
+        if isinstance(groups, v.Mapping) and (
+            groups.factory is not None
+            or (_is_under_unknown_key(groups, owner) and not _is_made_in_round(interp, inner))
+        ):
             # What is there may be of an earlier round.
             return groups, NESTED
     if isinstance(owner, (v.Items, v.Mapping)):
@@ -2018,6 +2037,39 @@ def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
         if isinstance(inner, m.Name):
             return interp.eval(inner), NESTED
     return owner, SEQUENCE
+
+
+def _is_under_unknown_key(groups: v.Mapping, owner: v.Value) -> bool:
+    return any(
+        isinstance(key, tuple) and any(one is owner for one in v.alternatives(held))
+        for key, held in groups.items.items()
+    )
+
+
+def _is_made_in_round(interp: Interp, item: m.Subscript) -> bool:
+    """Whether each round of the innermost loop over an arbitrary order that reaches an item stores something new there."""
+    stmt = interp.orders.loops[-1].stmt
+    if stmt is None:
+        return False
+    stores = [
+        one
+        for one in nodes(stmt.body)
+        if isinstance(one, m.Assign) and any(alike(target, item) for target in one.targets)
+    ]
+    branches = [
+        list(nodes(block))
+        for one in nodes(stmt.body)
+        if isinstance(one, m.If)
+        for block in (one.body, one.orelse)
+    ]
+    return any(
+        all(
+            any(inner is item for inner in branch)
+            for branch in branches
+            if any(inner is store for inner in branch)
+        )
+        for store in stores
+    )
 
 
 def _named(args: v.Args) -> bool:
