@@ -19,6 +19,7 @@ from d9mlint.interp.data import (
     position,
     rest_of,
     set_item,
+    subscript,
     takes_away,
 )
 from d9mlint.interp.events import (
@@ -145,6 +146,8 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
         owner = interp.eval(target.value)
         index = interp.eval(target.index)
         interp.listeners.tell(ItemUpdateEvent(owner, index, stmt.op, value, stmt))
+        if stmt.op == "+" and isinstance(owner, v.Items | v.Mapping):
+            _grow_item(interp, stmt, subscript(interp, owner, index, target), value)
         if interp.orders.any:
             interp.orders.stored(interp, owner, index, value)
             interp.orders.item_summed(interp, stmt, owner, value)
@@ -176,6 +179,17 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
     if orders.any:
         result = orders.augmented(interp, stmt, old, value, result)
     assign(interp, target, result)
+
+
+def _grow_item(interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
+    """``lists[index] += value``: the list that is there grows."""
+    lists = [one for one in v.alternatives(held) if isinstance(one, v.Items) and one.kind == "l"]
+    added = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+    for one in lists:
+        one.elts, one.open = [*one.elts, *added][:_MOST_GROWN], True
+        interp.orders.item_grown(interp, stmt, one, value)
+    if not lists and isinstance(value, v.Items):
+        interp.orders.item_grown(interp, stmt, held, value)
 
 
 def delete(interp: Interp, target: m.Expr) -> None:

@@ -20,6 +20,7 @@ from d9mlint.interp import (
     recursion,
     rng,
     tensors,
+    unbound,
     unknown_models,
 )
 from d9mlint.interp import values as v
@@ -1073,6 +1074,8 @@ def call_external(
         given = v.Args(args.pos[1:], args.kw, args.star, args.dstar)
         keep_base(interp, receiver, call_external(interp, name.removesuffix(_INIT), given, node, receiver))
         return v.NONE
+    if (of_class := unbound.bound(interp, name, args, node)) is not None:
+        return call_member(interp, *of_class, node)
     api = interp.kb.canonical(name)
     if api != name and (entry := interp.kb.inferred(name)) is not None:
         # The old name of something that later releases have under another one.

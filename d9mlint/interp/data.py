@@ -122,7 +122,7 @@ def computed(made: v.Value, left: v.Value, right: v.Value) -> v.Value:
     """What any other operation makes of two values: what is known of a number that is computed from one that was loaded,
     or that is loaded if an option is given."""
     first = next((one for one in map(_read, (left, right)) if one is not None), None)
-    if first is None or isinstance(made, v.Lit):
+    if first is None or isinstance(made, v.Lit | v.Items):
         return made
     number = (
         made if isinstance(made, v.Obj) and made is not left and made is not right else v.Obj(shapes.NUMBER)
@@ -640,7 +640,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if isinstance(index, v.Lit):
             at_key: v.Value | None = value.items.get(index.value)
             if at_key is None and value.factory is not None:
-                at_key = value.items[index.value] = interp.call(value.factory, v.NO_ARGS, node)
+                made = value.items[index.value] = interp.call(value.factory, v.NO_ARGS, node)
+                at_key = v.join((*_under_unknown_keys(value), made))
             elif at_key is None and value.files[0]:
                 at_key = look_up(value, index.value)
             if at_key is None and index.option:
@@ -836,16 +837,24 @@ UNKNOWN_KEY = "unknown key"
 """The first part of keys that stand for keys that are not known."""
 
 
+def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
+    return [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
+
+
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    or objects of classes, where all that was put under unknown keys are."""
+    lists that are filled later, or objects of classes, where all that was put under unknown keys are."""
     if not value.open:
         return v.UNKNOWN
-    held = [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
+    held = _under_unknown_keys(value)
     # What is looked up in is not empty.
     held = [x for x in held if not isinstance(x, v.Mapping) or x.items or x.open] or held
     known = all(
-        shapes.form(x) != shapes.NOTHING or _is_arbitrary(x) or _has_numbers(interp, x) or _are_objects(x)
+        shapes.form(x) != shapes.NOTHING
+        or _is_arbitrary(x)
+        or _has_numbers(interp, x)
+        or _are_objects(x)
+        or _is_filled_later(x)
         for x in held
     )
     return v.join(held) if held and known else v.UNKNOWN
@@ -867,6 +876,14 @@ def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
 
 
 _MOST_NESTED = 2
+
+
+def _is_filled_later(value: v.Value) -> bool:
+    """Whether a value is a list that was empty when it was put there: what is read is what has been added to it by then."""
+    if not isinstance(value, v.Items) or value.kind != "l" or (value.elts and not value.open):
+        return False
+    value.open = True
+    return True
 
 
 def _are_objects(value: v.Value) -> bool:

@@ -53,6 +53,7 @@ from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import alike, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -769,10 +770,31 @@ def _walrus(interp: Interp, node: m.Walrus) -> v.Value:
 
 
 def _slice(interp: Interp, node: m.Slice) -> v.Value:
-    for part in (node.lower, node.upper, node.step):
-        if part is not None:
-            interp.eval(part)
-    return v.ANY_SLICE
+    lower, upper, step = (
+        None if one is None else interp.eval(one) for one in (node.lower, node.upper, node.step)
+    )
+    if step is not None:
+        return v.ANY_SLICE
+    first, end = _bound(lower, 0), _bound(upper, None)
+    if first is not None and (end == first + 1 if end is not None else upper is None and first == -1):
+        return v.SLICE_OF_ONE if end != 0 else v.ANY_SLICE
+    follows = _is_next(node.upper, node.lower, "+") or _is_next(node.lower, node.upper, "-")
+    return v.SLICE_OF_ONE if follows else v.ANY_SLICE
+
+
+def _bound(value: v.Value | None, missing: int | None) -> int | None:
+    """The number that bounds a slice, where the program says it."""
+    if value is None:
+        return missing
+    return value.value if isinstance(value, v.Lit) and type(value.value) is int and not value.option else None
+
+
+def _is_next(node: m.Expr | None, other: m.Expr | None, op: str) -> bool:
+    """Whether an expression is another one plus, or less, one: ``k + 1`` and ``k``."""
+    if not isinstance(node, m.BinOp) or node.op != op or other is None:
+        return False
+    one = isinstance(node.right, m.Const) and node.right.value == 1
+    return one and alike(node.left, other) and not any(isinstance(part, m.Call) for part in nodes([other]))
 
 
 def _other(interp: Interp, node: Any) -> v.Value:

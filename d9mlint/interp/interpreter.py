@@ -33,6 +33,7 @@ from d9mlint.interp import (
     named_weights,
     order_cuts,
     order_last,
+    order_lone,
     rank_tests,
 )
 from d9mlint.interp import values as v
@@ -364,6 +365,7 @@ class Interp:
         spent, self.spent = self.spent, {}
         settled, self.settled = self.settled, {}
         order_loops, self.orders.loops = self.orders.loops, []
+        order_lones, self.orders.lone = self.orders.lone, []
         order_rounds, self.orders.rounds = self.orders.rounds, []
         if outer is not None:
             self.importing += 1
@@ -384,6 +386,7 @@ class Interp:
         self.loops = loops
         self.importing -= outer is not None
         self.orders.loops, self.orders.rounds = order_loops, order_rounds
+        self.orders.lone = order_lones
         self.import_steps = import_steps
         self.variants, self.spent, self.settled = variants, spent, settled
         return mod
@@ -492,7 +495,7 @@ class Interp:
         self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
         settled, self.settled = self.settled, {}
-        order_loops = list(self.orders.loops)
+        order_loops, order_lones = list(self.orders.loops), list(self.orders.lone)
         loaded = dict(self.loaded)
         log = self.import_log
         done = dict(log.places) if log is not None else None
@@ -516,7 +519,7 @@ class Interp:
             self.places, self.contexts, self.variants = places, contexts, variants
             self.settled = settled
             self.loops = loops
-            self.orders.loops = order_loops
+            self.orders.loops, self.orders.lone = order_loops, order_lones
             if len(loaded) != len(self.loaded):
                 # A module that was only imported in speculation is imported again when it is.
                 self.methods.drop(self.loaded.keys() - loaded.keys())
@@ -1198,7 +1201,9 @@ class Interp:
         asides = len(self.frame.asides)
 
         def follow(outcome: bool, statements: list[m.Stmt]) -> None:
-            conditions.narrowed(self, stmt.test, outcome, lambda: self.block(statements))
+            branch = functools.partial(self.block, statements)
+            alone = functools.partial(order_lone.within, self, stmt.test, outcome, statements, branch)
+            conditions.narrowed(self, stmt.test, outcome, alone)
             if self.state.alive:
                 left[not outcome] = self.frame.env.vars
                 ends.append(self.state)
@@ -1233,6 +1238,7 @@ class Interp:
         elif true is not false and (test.answer is None or test.option) and self.state.alive:
             # Whoever comes past `if x is None: return` knows what `x` is not.
             conditions.narrow(self, stmt.test, false is None, stops[false is None])
+            order_lone.narrow(self, stmt, false is None)
             if len(self.frame.asides) > asides:
                 conditions.narrow_aside(self, stmt.test, false is None, self.frame.asides[-1])
 
@@ -1444,8 +1450,9 @@ class Interp:
     def _loop_body(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
         if havoc:
             self._havoc(stmt)
-        before = self.state.copy()
+        before, lone = self.state.copy(), len(self.orders.lone)
         self.block(body)
+        order_lone.come_back(self, lone)
         if self.frame.asides:
             self.come_back(len(self.frame.jumps))
         jumped = self.frame.jumps[-1]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _WILD = frozenset("*?[")
 _SEPARATORS = ("/", "\\")
 _PATHS = frozenset({"text", "path"})
+NAMES_OF_WALK = "names of a walk"
+"""What stands for the names of the files, or of the folders, in one folder of a walk."""
 _MOST_NAMES = 4
 _JOINING = frozenset({"os.path.join", "builtins.str", "pathlib.Path", "pathlib.PurePath"})
 
@@ -38,13 +40,39 @@ def names_one(interp: Interp, pattern: m.Expr | None, fn: m.Function | None) -> 
 def picks_one(interp: Interp, iterated: v.Value, clause: m.Generator) -> bool:
     """Whether a clause of a comprehension lets one element pass at most: those of a listing or a set are all different, and
     it asks each whether it equals something else."""
-    if isinstance(iterated, v.Obj):
-        entry = interp.kb.order(iterated.api)
-        if entry is None or entry.role != "source" or entry.elements not in _PATHS:
-            return False
-    elif not isinstance(iterated, v.Items) or iterated.kind != "s":
+    if not differ(interp, iterated):
         return False
     return isinstance(clause.target, m.Name) and any(_equals(test, clause.target.id) for test in clause.ifs)
+
+
+def differ(interp: Interp, iterated: v.Value) -> bool:
+    """Whether the elements that a value gives are all different: those of a set, the keys of a mapping, the entries of a
+    listing, the names in a folder."""
+    if isinstance(iterated, v.Obj):
+        return iterated.api == NAMES_OF_WALK or _listing(interp, iterated) is not None
+    return isinstance(iterated, v.Mapping) or (isinstance(iterated, v.Items) and iterated.kind == "s")
+
+
+def differ_by_name(interp: Interp, iterated: v.Value) -> bool:
+    """Whether the paths that a value gives have different last parts: those of one folder."""
+    entry = _listing(interp, iterated) if isinstance(iterated, v.Obj) else None
+    if entry is None or not isinstance(iterated, v.Obj):
+        return False
+    if entry.pattern is None:
+        return entry.one_folder
+    written = getattr(iterated.node, "args", ())
+    if entry.pattern >= len(written):
+        return False
+    text = "".join(one or "-" for one in _pieces(interp, written[entry.pattern], running(interp), 0))
+    return bool(text) and _WILD.isdisjoint(text.replace("\\", "/").rpartition("/")[0]) and "**" not in text
+
+
+def _listing(interp: Interp, value: v.Obj) -> OrderEntry | None:
+    """What is known of the call that listed the entries that a value has, each of them once."""
+    entry = interp.kb.order(value.api) or interp.kb.order(value.api, True)
+    if entry is None or entry.role != "source" or value.order is None or len(value.order.keys) != 1:
+        return None
+    return entry if entry.elements in _PATHS or entry.one_folder else None
 
 
 def _equals(test: m.Expr, name: str) -> bool:
@@ -69,7 +97,7 @@ def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> 
     elif isinstance(node, m.BinOp) and node.op in ("+", "/"):
         yield from _pieces(interp, node.left, fn, names)
         yield from _pieces(interp, node.right, fn, names)
-    elif isinstance(node, m.Call) and _joins(interp, node):
+    elif isinstance(node, m.Call) and is_joined(interp, node):
         for one in node.args:
             yield from _pieces(interp, one, fn, names)
     elif (text := _template(node)) is not None:
@@ -107,7 +135,7 @@ _BRACES = re.compile(r"\{[^{}]*\}")
 _PERCENT = re.compile(r"%[-+ #0-9.]*[a-zA-Z]")
 
 
-def _joins(interp: Interp, node: m.Call) -> bool:
+def is_joined(interp: Interp, node: m.Call) -> bool:
     """Whether a call joins texts to a path, or turns a path into text or back."""
     if not node.args or any(isinstance(one, m.Star) for one in node.args):
         return False

@@ -9,14 +9,14 @@ from d9mlint.interp import values as v
 from d9mlint.interp.order_kinds import TEXT, kind_of_elements
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import called_name, nodes, receiver
+from d9mlint.ir.traversal import called_name, nodes, receiver, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _LOOK_UPS = frozenset({"get", "__getitem__"})
 """Methods of a dict that give what is there for a key."""
-_PAIRS = "items"
+PAIRS = "items"
 """The method of a dict that gives its keys, each with what is there for it."""
 _counts: dict[int, tuple[object, frozenset[str]]] = memo()
 
@@ -53,8 +53,45 @@ def keeps_ties(interp: Interp, key: v.Value, written: m.Expr | None, given: v.Va
         at = key.args.pos[0] if len(key.args.pos) == 1 else None
         return isinstance(at, v.Lit) and _item_ties(interp, at.value, given, source)
     if isinstance(key, v.Func) and isinstance(written, m.Lambda) and len(key.fn.params) == 1:
-        return _gives_ties(interp, _returned(key.fn), key.fn.params[0].name, given, source)
-    return False
+        if _gives_ties(interp, _returned(key.fn), key.fn.params[0].name, given, source):
+            return True
+    return isinstance(key, v.Func) and _gives_few(interp, key, given, source)
+
+
+def _gives_few(interp: Interp, key: v.Func, given: v.Value, source: m.Expr) -> bool:
+    """Whether a function gives one of a few values for each element: constants, answers to tests, one character."""
+    if not key.fn.params:
+        return False
+    name = key.fn.params[-1].name
+    found = [one.value for one in statements(interp.body(key)) if isinstance(one, m.Return)]
+    return bool(found) and all(
+        one is not None and _is_one_of_few(interp, one, name, given, source) for one in found
+    )
+
+
+def _is_one_of_few(interp: Interp, node: m.Expr, name: str, given: v.Value, source: m.Expr) -> bool:
+    """The same for an expression, in which the element has a name."""
+    if isinstance(node, m.Const | m.Compare):
+        return True
+    parts: list[m.Expr]
+    if isinstance(node, m.Unary):
+        parts = [node.operand]
+    elif isinstance(node, m.IfExp):
+        parts = [node.body, node.orelse]
+    elif isinstance(node, m.BoolOp | m.BinOp):
+        parts = [node.left, node.right]
+    elif isinstance(node, m.Seq):
+        parts = node.elts
+    elif isinstance(node, m.Subscript):
+        at = node.index.value if isinstance(node.index, m.Const) else None
+        return _is(node.value, name) and _item_ties(interp, at, given, source)
+    elif isinstance(node, m.Call):
+        called = called_name(node)
+        entry = interp.kb.order(f"builtins.{called}") or interp.kb.order(f"?.{called}", True)
+        return entry is not None and entry.ties
+    else:
+        return False
+    return bool(parts) and all(_is_one_of_few(interp, one, name, given, source) for one in parts)
 
 
 def _returned(fn: m.Function) -> Any:
@@ -85,7 +122,7 @@ def _item_ties(interp: Interp, at: object, given: v.Value, source: m.Expr) -> bo
     """Whether several elements may have the same at a place: what a dictionary has counted, or a character of a text."""
     if not isinstance(at, int):
         return False
-    if isinstance(source, m.Call) and called_name(source) == _PAIRS and not source.args:
+    if isinstance(source, m.Call) and called_name(source) == PAIRS and not source.args:
         return at in (1, -1) and _in_table(interp, receiver(source))
     one = v.join(given.elts) if isinstance(given, v.Items) and given.elts else None
     if isinstance(one, v.Items) and one.kind == "t" and -len(one.elts) <= at < len(one.elts):

@@ -22,6 +22,7 @@ from d9mlint.interp import (
     order_files,
     order_growth,
     order_identifiers,
+    order_lone,
     order_looks,
     order_positions,
     order_shares,
@@ -63,7 +64,7 @@ from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, tries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
@@ -130,14 +131,17 @@ class Loop:
     figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``graph_draws`` is whether it adds
     draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own graph. ``cuts`` are where
     statements start that end it after so many rounds. ``stmt`` is the loop, if it is a ``for`` statement. ``taken`` are
-    names of what is taken in each round."""
+    names of what is taken in each round. ``entry`` is the variable that stands for another element in each round, and
+    ``drawn`` are tests that one round alone passes which then draws something."""
 
     __slots__ = (
         "assigned",
         "before",
         "counters",
         "cuts",
+        "drawn",
         "draws",
+        "entry",
         "env",
         "figures",
         "given",
@@ -172,6 +176,8 @@ class Loop:
         self.taken = self.assigned - inner if start is not None else order_sums.given_by(stmt)
         self.draws = self.figures = self.zeroes = self.graph_draws = self.graphs = False
         self.cuts: frozenset[int] = frozenset()
+        self.entry: order_lone.Entry | None = None
+        self.drawn: set[int] = set()
 
 
 class Rounds(NamedTuple):
@@ -192,7 +198,8 @@ class Orders:
     of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
     loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
     have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
-    gradients are recorded."""
+    gradients are recorded; ``lone`` are running loops that are not among ``loops``, because one round of each comes to
+    what is running now."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -210,6 +217,7 @@ class Orders:
         self.fractions: set[int] = set()
         self.fed: dict[Key, None] = {}
         self.loops: list[Loop] = []
+        self.lone: list[order_lone.Lone] = []
         self.rounds: list[Rounds] = []
 
     @property
@@ -226,6 +234,12 @@ class Orders:
 
     # ------------------------------------------------------------------------------------- reading
 
+    def _begun(self) -> Iterator[Loop]:
+        """The loops that are running, also those of which one round alone comes here."""
+        yield from self.loops
+        for one in self.lone:
+            yield one.loop
+
     def of(self, value: v.Value | None) -> Order | None:
         """The order that a value carries."""
         if type(value) in _PLAIN:
@@ -236,7 +250,7 @@ class Orders:
                 HEAP.read(value, FIELD, value, "order", order)
             if order is None or order.kind == IDENTIFIER:
                 return None
-            if order.kind == INDEX and all(x.start != order.loop for x in self.loops):
+            if order.kind == INDEX and all(x.start != order.loop for x in self._begun()):
                 return None
             return order
         if isinstance(value, v.AnyOf):
@@ -393,6 +407,8 @@ class Orders:
         for loop in self.loops:
             if since is None or loop.start > since:
                 self.decide(loop.order)
+        for one in self.lone:
+            one.loop.drawn.add(id(one.test))
 
     def add_draw(self, since: int | None) -> None:
         """A draw is added to a graph: likewise, unless each round has its own graph, with its own seed and numbering."""
@@ -419,6 +435,7 @@ class Orders:
         self.loops.append(loop)
         if stmt is not None:
             loop.cuts = order_cuts.cuts(stmt, _is_enumerated(value))
+            loop.entry = order_lone.entry(interp, value, stmt)
             for name in _counted_up(stmt):
                 if _is_int(before.get(name)):
                     index = v.Obj("?", "?")
@@ -433,7 +450,8 @@ class Orders:
 
     def leave(self, loop: Loop) -> None:
         """A loop ends."""
-        if (loop.draws and not loop.figures) or (loop.graph_draws and not loop.graphs):
+        drawn = loop.graph_draws and not loop.graphs
+        if (loop.draws and not loop.figures) or drawn or len(loop.drawn) > 1:
             self.decide(loop.order)
         if loop in self.loops:
             del self.loops[self.loops.index(loop) :]
@@ -477,7 +495,7 @@ class Orders:
     def _walked(self, walk: v.Obj) -> v.Value:
         parts: list[v.Value] = [v.UNKNOWN]
         for _ in range(3 if walk.api.endswith("fwalk") else 2):
-            names = v.Obj("names of a walk", "list")
+            names = v.Obj(order_single.NAMES_OF_WALK, "list")
             names.order = walk.order
             parts.append(names)
         return v.Items("t", parts)
@@ -667,7 +685,7 @@ class Orders:
             if api == ENUMERATE and args.pos and isinstance(args.pos[0], v.Items) and args.pos[0].kind != "s":
                 # The elements that it hands out have their orders themselves.
                 given = self.of(args.pos[0])
-            if given is not None and given.kind == INDEX and role == "":
+            if _is_set(result) or (given is not None and given.kind == INDEX and role == ""):
                 return result
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
@@ -1055,17 +1073,33 @@ class Orders:
         if _is_set(owner):
             return
         if self.loops:
-            kept, kind = _kept_in(interp, owner, node)
-            if isinstance(kept, (v.Obj, v.Items, v.Mapping)):
-                around = self.around(kept.birth)
-                if around is not None and kind == NESTED:
-                    around = Order(around.keys, NESTED)
-                order = merge((order, around))
-                owner = kept
+            func = node.func if isinstance(node, m.Call) else None
+            owner, around = self._kept(interp, owner, func.value if isinstance(func, m.Attr) else None)
+            order = merge((order, around))
         if isinstance(owner, v.Items) and owner.kind == "l" and owner.birth < interp.sharing:
             order = merge((order, self._arrived_first(interp, node)))
         if order is not None and order.kind != INDEX:
             self.put(owner, merge((self.of(owner), order)))
+
+    def _kept(self, interp: Interp, owner: v.Value, inner: Any) -> tuple[v.Value, Order | None]:
+        """The container of which something is made longer that is written so, and the order in which loops do that."""
+        kept, kind = _kept_in(interp, owner, inner)
+        if not isinstance(kept, (v.Obj, v.Items, v.Mapping)):
+            return owner, None
+        around = self.around(kept.birth)
+        if around is not None and kind == NESTED:
+            around = Order(around.keys, NESTED)
+        return kept, around
+
+    def item_grown(self, interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
+        """``lists[index] += value``: the list that is there grows, or one of which nothing is known."""
+        given = self.iterated(interp, value, stmt.value)
+        if given is not None and isinstance(held, v.Items):
+            self.put(held, merge((held.order, Order(given.keys))))
+        if self.loops:
+            kept, around = self._kept(interp, held, stmt.target)
+            if around is not None:
+                self.put(kept, merge((self.of(kept), around)))
 
     def _arrived_first(self, interp: Interp, node: Any) -> Order:
         """The order in which several threads add to a list that they share."""
@@ -1341,8 +1375,8 @@ class Orders:
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
-        if isinstance(owner, v.Items) and isinstance(value, v.Lit):
-            # Every round writes the same into a list, whose places stay what they are.
+        if isinstance(owner, v.Items) and (isinstance(value, v.Lit) or isinstance(stmt, m.AugAssign)):
+            # Every round writes the same into a list, whose places stay what they are, or adds to what is there.
             return
         if (
             isinstance(owner, v.Items)
@@ -1748,7 +1782,9 @@ def _sorted_walk(interp: Interp, value: v.Value) -> v.Obj | None:
 
 
 def _triple_of_walk(value: v.Items) -> bool:
-    return value.kind == "t" and any(isinstance(x, v.Obj) and x.api == "names of a walk" for x in value.elts)
+    return value.kind == "t" and any(
+        isinstance(x, v.Obj) and x.api == order_single.NAMES_OF_WALK for x in value.elts
+    )
 
 
 def _sorts_walk(interp: Interp, value: v.Value, loop: m.For) -> bool:
@@ -1804,7 +1840,9 @@ def _is_sequence(interp: Interp, value: v.Obj) -> bool:
     )
 
 
-_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.reversed", "names of a walk", "?.readlines"})
+_LISTS = frozenset(
+    {"builtins.list", "builtins.tuple", "builtins.reversed", order_single.NAMES_OF_WALK, "?.readlines"}
+)
 
 
 def _begun_in_another_round(interp: Interp, stmt: m.Assign, name: str) -> bool:
@@ -1890,15 +1928,18 @@ def _grows(interp: Interp, name: str) -> bool:
     return name in known[1]
 
 
-_REDUCING = frozenset({"difference", "intersection", "symmetric_difference"})
-"""Methods of sets for which dictionaries have nothing."""
+_REDUCING = frozenset(
+    {"difference", "intersection", "symmetric_difference", "reduce", "or_", "and_", "sub", "xor"}
+)
+"""Methods of sets for which dictionaries have nothing, and functions that combine sets."""
+_CLASSES = frozenset({"set", "frozenset"})
 
 
 def _is_reduced(interp: Interp, node: Any) -> bool:
     """Whether an expression is, or names, what a set has in common with something, or has not, or what it holds together
     with something: a dictionary of the elements of a set that has a name has them in the order of that set."""
     if isinstance(node, m.BinOp):
-        return node.op != "|" or any(isinstance(one, m.Name) for one in (node.left, node.right))
+        return node.op != "|" or not all(map(_makes_set, (node.left, node.right)))
     if isinstance(node, m.Name) and "." not in node.id:
         return any(
             not isinstance(one, m.Name) and _is_reduced(interp, one) for one in assignments(interp, node.id)
@@ -1906,6 +1947,15 @@ def _is_reduced(interp: Interp, node: Any) -> bool:
     if not isinstance(node, m.Call):
         return False
     return called_name(node) in _REDUCING or (called_name(node) == "union" and bool(receiver(node)))
+
+
+def _makes_set(node: m.Expr) -> bool:
+    """Whether an expression makes a set of something, which a dictionary may be made of instead."""
+    if isinstance(node, m.BinOp) and node.op == "|":
+        return _makes_set(node.left) and _makes_set(node.right)
+    if isinstance(node, m.Call):
+        return called_name(node) in _CLASSES and not receiver(node)
+    return isinstance(node, m.Comp | m.Seq) and node.kind == "s"
 
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:
@@ -1966,9 +2016,9 @@ def _owner_node(node: Any) -> Any:
     return func.value if isinstance(func, m.Attr) else func
 
 
-def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
-    """The container that something is added to: of ``groups[key].append(x)`` it is ``groups``."""
-    inner = node.func.value if isinstance(node, m.Call) and isinstance(node.func, m.Attr) else None
+def _kept_in(interp: Interp, owner: v.Value, inner: Any) -> tuple[v.Value, str]:
+    """The container that something is added to: of ``groups[key].append(x)`` it is ``groups``, unless each round makes the
+    list under its key."""
     if isinstance(inner, m.Call) and isinstance(inner.func, m.Name):
         parts = inner.func.id.split(".")
         if parts[-1] == "setdefault":
@@ -1977,7 +2027,10 @@ def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
             return found, NESTED
     if isinstance(inner, m.Subscript) and isinstance(inner.value, m.Name):
         groups = interp.eval(inner.value)
-        if isinstance(groups, v.Mapping) and groups.factory is not None:
+        if isinstance(groups, v.Mapping) and (
+            groups.factory is not None
+            or (_is_under_unknown_key(groups, owner) and not _is_made_in_round(interp, inner))
+        ):
             # What is there may be of an earlier round.
             return groups, NESTED
     if isinstance(owner, (v.Items, v.Mapping)):
@@ -1987,6 +2040,39 @@ def _kept_in(interp: Interp, owner: v.Value, node: Any) -> tuple[v.Value, str]:
         if isinstance(inner, m.Name):
             return interp.eval(inner), NESTED
     return owner, SEQUENCE
+
+
+def _is_under_unknown_key(groups: v.Mapping, owner: v.Value) -> bool:
+    return any(
+        isinstance(key, tuple) and any(one is owner for one in v.alternatives(held))
+        for key, held in groups.items.items()
+    )
+
+
+def _is_made_in_round(interp: Interp, item: m.Subscript) -> bool:
+    """Whether each round of the innermost loop over an arbitrary order that reaches an item stores something new there."""
+    stmt = interp.orders.loops[-1].stmt
+    if stmt is None:
+        return False
+    stores = [
+        one
+        for one in nodes(stmt.body)
+        if isinstance(one, m.Assign) and any(alike(target, item) for target in one.targets)
+    ]
+    branches = [
+        list(nodes(block))
+        for one in nodes(stmt.body)
+        if isinstance(one, m.If)
+        for block in (one.body, one.orelse)
+    ]
+    return any(
+        all(
+            any(inner is item for inner in branch)
+            for branch in branches
+            if any(inner is store for inner in branch)
+        )
+        for store in stores
+    )
 
 
 def _named(args: v.Args) -> bool:

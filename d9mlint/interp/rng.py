@@ -250,7 +250,7 @@ def draw(interp: Interp, rng: str, entry: RngEntry, node: Any) -> bool:
     rng = meant_here(interp, rng)
     if rng in _OF_LOADERS:
         _drawn_from(interp, rng)
-    if interp.orders.loops:
+    if interp.orders.loops or interp.orders.lone:
         # Who draws first gets other numbers, unless each round begins with the same ones.
         seeded = interp.state.modes.get(f"{SEEDED_IN_ROUND}{rng}")
         since = seeded.value if seeded is not None else None

@@ -704,14 +704,24 @@ _NUMBERS = (NUMBER, "builtins.len")
 
 
 def dimension_of_item(index: v.Value) -> int | None:
-    """The dimension of one element that ``tensor[:, None]`` adds."""
+    """The dimension of one element that ``tensor[:, None]`` adds, or that ``tensor[:, k:k + 1]`` and ``tensor[:, [k]]``
+    leave."""
     axes = index.elts if isinstance(index, v.Items) and index.kind == "t" else [index]
     for at, one in enumerate(axes):
-        if isinstance(one, v.Lit) and one.value is None:
+        if _is_of_one(one):
             return at
-        if not (isinstance(one, v.Obj) and one.api == v.SLICE):
+        if not v.is_slice(one):
             return None
     return None
+
+
+def _is_of_one(index: v.Value) -> bool:
+    """Whether an index gives a dimension of one element, or of none where there is none."""
+    if isinstance(index, v.Items):
+        return (
+            index.kind == "l" and not index.open and len(index.elts) == 1 and isinstance(index.elts[0], v.Lit)
+        )
+    return index is v.SLICE_OF_ONE or (isinstance(index, v.Lit) and index.value is None)
 
 
 def is_single(known: Form, dimension: object, beside: Form = NOTHING) -> bool | None:

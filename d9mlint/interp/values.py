@@ -592,6 +592,8 @@ GIVEN = "an option that was given"
 """``api`` of the value that an option has where a test shows that it was given."""
 OBJECT = "builtins.object"
 ANY_SLICE = Obj(SLICE)
+SLICE_OF_ONE = Obj(SLICE)
+"""A slice that is known to take one element: ``:1``, ``k:k + 1``."""
 NONE = Lit(None)
 TRUE = Lit(True)
 FALSE = Lit(False)
@@ -699,6 +701,11 @@ def candidates(values: Iterable[Value]) -> Value:
         one is UNKNOWN or isinstance(one, (Func, Cls, Ext, Partial, AnyOf)) or is_none(one) for one in values
     )
     return join(values, MAX_CANDIDATES if callables else MAX_ALTERNATIVES)
+
+
+def is_slice(index: Value) -> bool:
+    """Whether an index is a slice of any length."""
+    return isinstance(index, Obj) and index.api == SLICE
 
 
 def join(values: Iterable[Value], most: int = MAX_ALTERNATIVES) -> Value:

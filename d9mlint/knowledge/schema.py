@@ -866,7 +866,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the loop around the call deal with whatever is ready first; ``taken`` is that for what several workers have put
     into a queue, and ``identifier`` a value that differs between runs, so
     that sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``pattern`` is the
-    position of an argument that names one entry where it has no wildcard characters. ``key`` names the argument that
+    position of an argument that names one entry where it has no wildcard characters; a listing of ``one_folder`` gives the
+    entries of a folder, and none of those below. ``key`` names the argument that
     is a sort key, and ``iterated`` is the position of what is sorted or chosen from by it. ``library`` must have been
     imported for a method of an unknown receiver to be meant. It holds when all of ``when`` and
     the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the arguments of the call
@@ -896,6 +897,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule: Literal["", "DET209", "DET210", "DET211", "DET213", "DET215"] = ""
     gives: Literal["sequence", "walk", "turns", "taken", "identifier", "element"] = "sequence"
     pattern: int | None = None
+    one_folder: bool = False
     what: str = ""
     help: str = ""
     help_now: str = ""

@@ -66,6 +66,7 @@ from d9mlint.interp.library.set_by_name import (
     set_in_scope,
     update_scope,
 )
+from d9mlint.interp.library.sets import SET_MODELS
 from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
@@ -683,20 +684,6 @@ def _new_class(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
     return interp.making[-1] if interp.making and isinstance(owner, v.Super) else None
 
 
-def _reduce(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``functools.reduce(step, sequence, start)``: the function is called for each element."""
-    step, sequence = (args.pos[0], args.pos[1]) if len(args.pos) > 1 else (None, None)
-    if not isinstance(step, (v.Func, v.Partial)) or not isinstance(sequence, v.Items) or sequence.open:
-        return None
-    rest = list(sequence.elts)
-    if not interp.may_unroll(len(rest)) or (not rest and len(args.pos) < 3):
-        return None
-    value = args.pos[2] if len(args.pos) > 2 else rest.pop(0)
-    for one in rest:
-        value = interp.call(step, v.Args([value, one]), node)
-    return value
-
-
 def _result(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``future.result()``, ``handle.get()``: what the function has given that was handed to an executor."""
     return owner.attrs.get(GIVEN_LATER) if isinstance(owner, v.Obj) else None
@@ -1206,7 +1193,7 @@ def _locate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
 
 MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
-    "functools.reduce": _reduce,
+    **SET_MODELS,
     "builtins.staticmethod": _first,
     "hydra.utils.instantiate": _instantiate,
     **{f"hydra.utils.get_{n}": _locate for n in ("class", "method", "object")},

@@ -40,9 +40,9 @@ def repeats(run: RunView, index: v.Value | None, depth: int = 0) -> bool | None:
     if isinstance(index, v.Items):
         if index.kind != "t" or index.open:
             return None
-        answers = {repeats(run, one) for one in index.elts if one is not v.ANY_SLICE}
+        answers = {repeats(run, one) for one in index.elts if not v.is_slice(one)}
         # Rows that are all different are so with any columns.
-        arrays = [one for one in index.elts if isinstance(one, v.Obj) and one is not v.ANY_SLICE]
+        arrays = [one for one in index.elts if isinstance(one, v.Obj) and not v.is_slice(one)]
         if any(are_different(run, one) for one in arrays):
             return False
         return None if None in answers else True in answers
