@@ -743,7 +743,11 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return _dispatched(interp, enumerate(held), index, held[index.value])
             return any_part(value)
         place = index.value if isinstance(index, v.Lit) else None
-        part = parted.part(interp, value, place if isinstance(place, int) else None)
+        part = (
+            parted.of_result(interp, value, place)
+            if isinstance(place, int)
+            else parted.part(interp, value, None)
+        )
         if part is not None:
             return part
         if is_entropy(value):

@@ -374,8 +374,7 @@ class Knowledge:
 
     def attribute_type(self, owner: str, name: str) -> str:
         """The class of an attribute of a library's class or module; empty where nothing is known."""
-        found = self._results.get(f"{owner}.@{name}", "") if name in self._attributes else ""
-        return owner if found == "self" else found
+        return self.result_type(f"{owner}.@{name}") if name in self._attributes else ""
 
     @cached_property
     def seeding_methods(self) -> list[str]:
