@@ -746,7 +746,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stands for any text) that make the op deterministic, ``unless_mode`` are modes that do, and ``unless_off`` modes
     that do when they are switched off; ``only_env`` those with which the entry holds at all (an empty value: the
     variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
-    first one. ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
+    first one. ``hardware`` is what messages call the devices of a library whose kernels are not all CUDA's.
+    ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
     element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
     ``in_place`` is true where it changes what it is given though its name does not end in ``_``.
@@ -795,6 +796,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     repeats: list[Other] = []
     only_seen: bool = False
     in_place: bool = False
+    hardware: str = ""
     provenance: list[str] = []
 
 
