@@ -749,11 +749,12 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return _dispatched(interp, enumerate(held), index, held[index.value])
             return any_part(value)
         place = index.value if isinstance(index, v.Lit) else None
-        part = (
-            parted.of_result(interp, value, place)
-            if isinstance(place, int)
-            else parted.part(interp, value, None)
-        )
+        part = parted.part(interp, value, place if isinstance(place, int) else None)
+        if part is None and isinstance(place, int):
+            part = parted.of_result(interp, value, place)
+            # What an object has of all its methods is not the class of an element.
+            if isinstance(part, v.Obj) and part.type in (value.api, value.type):
+                part = None
         if part is not None:
             return part
         if is_entropy(value):
