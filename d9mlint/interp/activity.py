@@ -249,8 +249,8 @@ def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
 
 
 def _only_infers(interp: Interp) -> bool:
-    """Whether the run uses models, trains none, and calls nothing that may: an optimizer that a method gives its state beside
-    the weights then takes no step."""
+    """Whether the run uses models, trains none, and calls nothing that may: an optimizer that a method gives its state
+    beside the weights then takes no step."""
     followed = all(gap.kind in ("constant", "device") for gap in interp.gaps)
     return followed and INFERS in interp.places and TRAIN not in interp.places and not interp.exhausted
 
