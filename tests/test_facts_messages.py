@@ -85,3 +85,12 @@ def test_what_raises_in_the_mode_of_newer_releases_is_fixed_first(tmp_path: Path
         found = lint(tmp_path, {"device": "cuda", "torch-version": release}).items
         (mode,) = [one.finding for one in found if one.finding.code == "DET302"]
         assert mode.raising == ("`nn.CTCLoss` (DET404)",)
+
+
+def test_trees_are_trained_on_a_gpu_that_need_not_be_of_cuda(tmp_path: Path) -> None:
+    text = (
+        "import lightgbm as lgb\n\n\ndef fit(x, y):\n    parameters = {'device': 'gpu', 'seed': 1}\n"
+        "    lgb.train(parameters, lgb.Dataset(x, y)).save_model('m.txt')\n"
+    )
+    (said,) = messages(tmp_path, "DET407", text)
+    assert said.startswith("`lgb.train` on a GPU:")

@@ -291,6 +291,8 @@ _TESTS = {
     "stem": "is, or is a path to,",
     "mentions": "is, or is made with,",
     "contains": "has the text",
+    "runs": "is a command that runs",
+    "words": "is a command with the words",
     "sparse": "known to have a sparse layout",
     "length": "has the length",
     "nonzero": "has this many numbers that are not 0:",

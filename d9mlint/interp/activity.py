@@ -140,7 +140,7 @@ GIVES_STATE = "gives a model a state"
 RESUMES = "gives something a state"
 """Where a model is given a state that is no other one's here, and where something else is."""
 GIVES_OPTIMIZER = "gives an optimizer a state"
-"""Where something is given a state that is known to be no model, or called what only training needs."""
+"""Where something of which nothing else is known is given a state that is called what only training needs."""
 GIVES_NO_MODEL = "gives what is no model a state"
 """Where something is given a state that is known to be no model."""
 ENTERED = "enters-by-hand"
@@ -234,13 +234,25 @@ def _trains_too(interp: Interp) -> bool:
 def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
     """What loaded states are given to: to models that are not trained here, to what may be models that are, or to something
     else."""
-    if _trains_networks(interp) or GIVES_OPTIMIZER in interp.places or INFERS not in interp.places:
+    if (
+        _trains_networks(interp)
+        or GIVES_OPTIMIZER in interp.places
+        or (GIVES_NO_MODEL in interp.places and not _only_infers(interp))
+        or INFERS not in interp.places
+    ):
         # What is not known to be a model, in a program that only infers, is one.
         if GIVES_NO_MODEL in interp.places:
             return "resumes"
         if RESUMES in interp.places or (GIVES_STATE in interp.places and _trains_too(interp)):
             return "begins"
     return "evaluates" if GIVES_STATE in interp.places and interp.entry is not None else ""
+
+
+def _only_infers(interp: Interp) -> bool:
+    """Whether the run uses models, trains none, and calls nothing that may: an optimizer that a method gives its state
+    beside the weights then takes no step."""
+    followed = all(gap.kind in ("constant", "device") for gap in interp.gaps)
+    return followed and INFERS in interp.places and TRAIN not in interp.places and not interp.exhausted
 
 
 def infers(interp: RunView) -> bool:
@@ -713,7 +725,7 @@ class Activity:
         known = not model and kind.partition(".")[0] == "torch"
         if known:
             note(self._interp, GIVES_NO_MODEL, call.node, call.api)
-        if known or not _computes(running(self._interp), name):
+        elif not model and not _computes(running(self._interp), name):
             note(self._interp, GIVES_OPTIMIZER, call.node, call.api)
 
     @on_call(*sorted(tensors.LOADING))

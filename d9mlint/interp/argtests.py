@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.interp import shapes
+from d9mlint.interp import commands, shapes
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
@@ -242,6 +242,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return _is_made_by(value, test.made_by)
     if test.stem is not None:
         return _is_stem(value, test.stem)
+    if test.runs is not None:
+        return commands.runs(value, test.runs)
+    if test.words is not None:
+        return commands.has_words(value, test.words)
     if test.mentions is not None and isinstance(value, v.Obj):
         return True if _mentions(value, test.mentions) else None
     if test.less_than is not None and value is not v.UNKNOWN:

@@ -111,25 +111,11 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             assign(interp, one, rest_of(interp, value, index))
         return
     for index, one in enumerate(target.elts):
-        part = _part_of(interp, value, index) if isinstance(value, v.Obj) and not starred else None
+        part = parted.of_result(interp, value, index) if isinstance(value, v.Obj) and not starred else None
         if part is None:
             # One value stands for all that are taken; what is learned of one of them is not so of the others.
             part = tensors.another(rest) if index else rest
         assign(interp, one, part)
-
-
-def _part_of(interp: Interp, value: v.Obj, index: int) -> v.Value | None:
-    """One of several things that a call of a library gives, where its class is known."""
-    divided = parted.part(interp, value, index)
-    if divided is not None:
-        return divided
-    made = interp.kb.result_type(f"{value.api}.element[{index}]")
-    if not made or (index and made == interp.kb.result_type(value.api)):
-        # What is said of all that a module has is not said of the parts of what its functions give.
-        return None
-    part = v.Obj(value.api, made, value.args, value.node)
-    part.file = value.file
-    return part
 
 
 def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:

@@ -238,6 +238,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         text = v.text(known, right if op == "+" else v.UNKNOWN)
         if op == "%":
             text.attrs[v.TEMPLATE] = left
+        else:
+            text.attrs[v.WRITTEN] = v.Items("t", [left, right])
         return text
     if op == "+" and path_of(left) is not None and isinstance(right, v.Lit):
         # `os.path.dirname(__file__) + "/conf"`
@@ -246,7 +248,11 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         return text
     if op == "+" and isinstance(left, v.Obj) and left.api == v.TEXT and left.owner is None:
         # `str(x)` begins with the text of x, whatever that is.
-        return v.text(left.args.get("", 0) or v.UNKNOWN, right)
+        text = v.text(left.args.get("", 0) or v.UNKNOWN, right)
+        before = left.attrs.get(v.WRITTEN)
+        if isinstance(before, v.Items):
+            text.attrs[v.WRITTEN] = v.Items("t", [*before.elts, right])
+        return text
     if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
         return v.Mapping({**left.items, **right.items}, left.open or right.open)
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
@@ -745,6 +751,11 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return any_part(value)
         place = index.value if isinstance(index, v.Lit) else None
         part = parted.part(interp, value, place if isinstance(place, int) else None)
+        if part is None and isinstance(place, int):
+            part = parted.of_result(interp, value, place)
+            # What an object has of all its methods is not the class of an element.
+            if isinstance(part, v.Obj) and part.type in (value.api, value.type):
+                part = None
         if part is not None:
             return part
         if is_entropy(value):

@@ -315,6 +315,12 @@ class BareNameEvent(NamedTuple):
     node: Any
 
 
+class FailEvent(NamedTuple):
+    """The running statement raises an exception whenever it runs, and is none that says so."""
+
+    stmt: Any
+
+
 class InstanceEvent(NamedTuple):
     """An instance of a project class is made."""
 
@@ -361,6 +367,7 @@ Event = (
     | LookedAtEvent
     | OutcomeEvent
     | BareNameEvent
+    | FailEvent
     | InstanceEvent
     | EndEvent
 )

@@ -729,6 +729,7 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if any(isinstance(value, v.Obj) for value in values):
         interp.listeners.tell(LookedAtEvent(values))
     text = v.text(values[0], values[-1])
+    text.attrs[v.WRITTEN] = v.Items("t", values)
     if all(one is not v.UNKNOWN for one in values):
         text.attrs[v.PARTS] = v.Items("t", values)
     differing = next((value for value in values if isinstance(value, v.Obj) and is_entropy(value)), None)

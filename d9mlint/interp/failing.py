@@ -18,6 +18,7 @@ from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.missing_attributes import lacks
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
+from d9mlint.interp.unset_attributes import SET_BY_NAME, is_unset
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.scopes import bound_names, own_names, times_stored
@@ -71,15 +72,25 @@ _BY_TEXT = frozenset(
 
 
 def must_raise(interp: Interp, node: m.Expr | None) -> bool:
-    """Whether evaluating an expression raises: it is a name that the program defines nowhere or the call of one, or of a
-    function or class of the project that only raises, or with arguments that it does not take; so are calls among what it
-    evaluates in all cases."""
+    """Whether evaluating an expression raises: it is a name that the program defines nowhere or the call of one, reads an
+    attribute that nothing has set, or is the call of a function or class of the project that only raises, or with arguments
+    that it does not take; so are calls among what it evaluates in all cases."""
     if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
         return False
     if node is None or _raises(interp, node):
         return node is not None
-    inner = (one for one in _evaluated(node) if isinstance(one, m.Call) and one is not node)
-    return any(_raises(interp, one) for one in inner)
+    return any(
+        _reads_unset(interp, one) if isinstance(one, m.Name) else one is not node and _raises(interp, one)
+        for one in _evaluated(node)
+    )
+
+
+def _reads_unset(interp: Interp, node: m.Name) -> bool:
+    if not is_unset(interp, node):
+        return False
+    interp.gap("undefined-name", f"`{'.'.join(node.id.split('.')[:2])}` is not set", node)
+    interp.state.lost = True
+    return True
 
 
 def _raises(interp: Interp, node: m.Expr) -> bool:
@@ -327,7 +338,7 @@ def _stays_none(interp: Interp, name: m.Name) -> bool:
         return False
     if len(rest) == 1 and isinstance(value, v.Inst):
         plain = all(lacks(interp, base, rest[0]) for base in value.cls.external_bases())
-        return plain and not interp.stores_attribute(rest[0]) and not interp.mentions(_SET_BY_NAME)
+        return plain and not interp.stores_attribute(rest[0]) and not interp.mentions(SET_BY_NAME)
     function = interp.frame.function
     if rest or first not in own_names(function):
         return False
@@ -347,10 +358,6 @@ def _stores_none(stmt: m.Stmt, name: str) -> bool:
         and stmt.value.value is None
         and any(isinstance(one, m.Name) and one.id == name for one in stmt.targets)
     )
-
-
-_SET_BY_NAME = ("__dict__", "__getattr", "setattr")
-"""Parts of names by which code may give attributes of any name to objects."""
 
 
 def _evaluated(node: m.Expr) -> Iterator[m.Expr]:

@@ -44,6 +44,7 @@ from d9mlint.interp.events import (
     BareNameEvent,
     ContextEvent,
     EnvironmentEvent,
+    FailEvent,
     HandlerEvent,
     ImportEvent,
     Loop,
@@ -89,7 +90,7 @@ from d9mlint.interp.replaced import kept_places, replaced_places, stored_places,
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
 from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds, unpacked
-from d9mlint.interp.trail import FUNCTIONS, Trail, every_function, functions
+from d9mlint.interp.trail import FUNCTIONS, Trail, every_function
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -695,9 +696,8 @@ class Interp:
 
     def stores_attribute(self, name: str) -> bool:
         """Whether code of the program that has run, or may have, may assign attributes of a name at any time."""
-        files = [one for one in self.modules.files if (one.path, 0) in self.visited]
         return self.exhausted or any(
-            name in self.whole(one).words and name in stored_attributes(one.facts) for one in files
+            name in self.whole(one).words and name in stored_attributes(one.facts) for one in self.run_files()
         )
 
     def may_set_in(self, file: ModuleFile, name: str) -> bool:
@@ -722,8 +722,7 @@ class Interp:
 
     def run_files(self) -> list[ModuleFile]:
         """The files of the program that have run, or may have."""
-        entered = functions(self.trail)
-        return [one for one in self.modules.files if (one.path, 0) in entered]
+        return [one for one in self.modules.files if (one.path, 0) in self.visited]
 
     def calls_elements(self, parts: Iterable[str], methods: tuple[str, ...]) -> bool:
         """Whether a file of the program that has run, or may have, may call what attributes or methods give whose names
@@ -2134,22 +2133,29 @@ def _exec_delete(interp: Interp, stmt: m.Delete) -> None:
 def _exec_raise(interp: Interp, stmt: m.Raise) -> None:
     if stmt.exc is not None:
         interp.eval(stmt.exc)
-    _fail(interp)
+    _end_raised(interp)
 
 
 def _exec_assert(interp: Interp, stmt: m.Assert) -> None:
     test = conditions.condition(interp, stmt.test)
     if test.answer is False and not test.option:
-        _fail(interp)
+        _end_raised(interp)
         return
     if test.answer is False:
         # Without the option the program stops: it has to be given.
-        interp.branch([lambda: None, lambda: _fail(interp)], keep=1, option=test.option)
+        interp.branch([lambda: None, lambda: _end_raised(interp)], keep=1, option=test.option)
     if interp.state.alive and (test.answer is None or test.option):
         conditions.narrow(interp, stmt.test, True, stops=True)
 
 
 def _fail(interp: Interp) -> None:
+    """The running path ends at a statement that was not meant to raise."""
+    if interp.statement is not None:
+        interp.listeners.tell(FailEvent(interp.statement))
+    _end_raised(interp)
+
+
+def _end_raised(interp: Interp) -> None:
     interp.state.alive = False
     interp.state.raised = True
 

@@ -96,6 +96,18 @@ def _same(one: m.Name | None, other: m.Name | None) -> bool:
 
 def has(interp: Interp, value: v.Inst, name: str) -> bool | None:
     """Whether an object of a class of the project has an attribute."""
+    found = has_now(interp, value, name)
+    if found is False and (
+        name.startswith("_")
+        or any(name in assigned_attributes(interp.whole(one)) for one in interp.run_files())
+    ):
+        return None
+    return found
+
+
+def has_now(interp: Interp, value: v.Inst, name: str) -> bool | None:
+    """Whether an object of a class of the project has an attribute, by what its class gives and what has been stored in it
+    as far as is seen."""
     if name in value.attrs or value.cls.find(name) is not None:
         return True
     if any(key.startswith(NAMELESS) for key in value.attrs if isinstance(key, str)):
@@ -105,10 +117,6 @@ def has(interp: Interp, value: v.Inst, name: str) -> bool | None:
     if any(one.decorated or one.metaclass is not None for one in value.cls.mro()):
         return None
     if not all(lacks(interp, base, name) for base in value.cls.external_bases()):
-        return None
-    if name.startswith("_") or any(
-        name in assigned_attributes(interp.whole(one)) for one in interp.run_files()
-    ):
         return None
     return False
 

@@ -31,6 +31,20 @@ def part(run: RunView, whole: v.Obj, at: int | None) -> v.Value | None:
     return v.join([*known, *[v.UNKNOWN] * (len(known) < len(found))]) if known else None
 
 
+def of_result(run: RunView, whole: v.Obj, at: int) -> v.Value | None:
+    """One of several things that a call of a library gives, where its class is known."""
+    divided = part(run, whole, at)
+    if divided is not None:
+        return divided
+    made = run.kb.result_type(f"{whole.api}.element[{at}]")
+    if not made or (at and made == run.kb.result_type(whole.api)):
+        # What is said of all that a module has is not said of the parts of what its functions give.
+        return None
+    found = v.Obj(whole.api, made, whole.args, whole.node)
+    found.file = whole.file
+    return found
+
+
 def type_kept(run: RunView, api: str, args: v.Args) -> str:
     """The class of what a call gives that takes the elements of its one argument in another order; empty for others."""
     if run.kb.role(api, "rearranges") is None or len(args.pos) != 1 or args.star:

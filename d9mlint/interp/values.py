@@ -658,6 +658,10 @@ PARTS = "@parts"
 """The parts of which a text was put together."""
 
 
+WRITTEN = "@written"
+"""The parts of a formatted string, or of one that is added up, of which some may not be known."""
+
+
 TEMPLATE = "@template"
 """The text into which values are put with ``%``."""
 

@@ -257,6 +257,24 @@ def assigned_attributes(facts: m.FileFacts) -> frozenset[str]:
     return result
 
 
+def stores_of(function: m.Function, name: str) -> list[m.Stmt]:
+    """The statements of a function that assign an attribute of some name, of whatever."""
+    return [
+        stmt
+        for stmt in statements(function.body)
+        if any(
+            isinstance(target, (m.Name, m.Attr)) and _last_of(target) == name
+            for target in nodes(_all_targets(stmt))
+        )
+    ]
+
+
+def _last_of(target: m.Name | m.Attr) -> str:
+    """The name of an attribute; empty for a plain name."""
+    text = target.name if isinstance(target, m.Attr) else _attribute_path(target)
+    return text.rpartition(".")[2]
+
+
 def only_tested(facts: m.FileFacts, name: str) -> bool:
     """Whether a file does nothing with what it calls ``name``, or ``x.name``, but assign it and ask what it holds: nobody
     there adds anything to it, or hands it on to somebody who may."""

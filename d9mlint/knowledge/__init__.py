@@ -111,6 +111,7 @@ class Knowledge:
         self._may_seed: dict[tuple[str, bool], bool] = {}
         self._names_that_seed: dict[str, Mapping[str, frozenset[str]]] = {}
         self._result_patterns: Patterns[str] = Patterns()
+        self._attribute_patterns: Patterns[str] = Patterns()
         # Names of attributes of which a table says what class they are.
         self._attributes = frozenset(api.rpartition(".@")[2] for api in compiled.results if ".@" in api)
         tables = tuple(api.removesuffix(COLUMN) for api in compiled.results if api.endswith(COLUMN))
@@ -230,7 +231,7 @@ class Knowledge:
                     self._hazards[name] = (*self._hazards.get(name, ()), hazard)
         for api, result in compiled.results.items():
             if "*" in api:
-                self._result_patterns.add(api, result)
+                (self._attribute_patterns if ".@" in api else self._result_patterns).add(api, result)
             elif api.endswith(")"):
                 name, _, argument = api[:-1].partition("(")
                 self._results_given[name] = (*self._results_given.get(name, ()), (argument, result))
@@ -374,7 +375,10 @@ class Knowledge:
 
     def attribute_type(self, owner: str, name: str) -> str:
         """The class of an attribute of a library's class or module; empty where nothing is known."""
-        found = self._results.get(f"{owner}.@{name}", "") if name in self._attributes else ""
+        if name not in self._attributes:
+            return ""
+        wanted = f"{owner}.@{name}"
+        found = self._results.get(wanted) or next(iter(self._attribute_patterns.of(wanted)), "")
         return owner if found == "self" else found
 
     @cached_property

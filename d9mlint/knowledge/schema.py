@@ -385,7 +385,9 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``mentions``: the value is, or contains, this text or name (the last part of a dotted one), which commas may
     separate from others; ``combines``: a number, which is seen to be at least that of the ways in which one element each
     of the sequences that another argument, a mapping, holds can be put together; ``contains``: a text, or a sequence with
-    one, that has this part; ``length``: of a sequence; ``has``: it is an object with a method of this name;
+    one, that has this part; ``runs``: a command, as a text or a list of words, that starts a program or a Python module of
+    this name; ``words``: a command that has these words in a row; ``length``: of a sequence; ``has``: it is an object with a
+    method of this name;
     ``made_by``: it is what a call of one of these names
     gives, the last part of dotted ones, or an object of a class that is derived from one;
     ``rank``, ``dtype`` (a name, ``floating``, ``complex``, ``integer``, or ``whole`` for integers and truth
@@ -420,6 +422,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stem: str | None = None
     mentions: str | None = None
     contains: str | None = None
+    runs: str | None = None
+    words: str | None = None
     length: int | list[int] | None = None
     nonzero: int | None = None
     combines: Other | None = None
@@ -742,7 +746,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stands for any text) that make the op deterministic, ``unless_mode`` are modes that do, and ``unless_off`` modes
     that do when they are switched off; ``only_env`` those with which the entry holds at all (an empty value: the
     variable is not set). ``through`` are the inputs whose gradient the backward pass computes, where it is not the
-    first one. ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
+    first one. ``hardware`` is what messages call the devices of a library whose kernels are not all CUDA's.
+    ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
     element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
     ``in_place`` is true where it changes what it is given though its name does not end in ``_``.
@@ -791,6 +796,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     repeats: list[Other] = []
     only_seen: bool = False
     in_place: bool = False
+    hardware: str = ""
     provenance: list[str] = []
 
 

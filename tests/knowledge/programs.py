@@ -103,6 +103,10 @@ def _value(test: Condition, wanted: bool) -> str:
         return _other(test.not_equals) if wanted else repr(test.not_equals)
     if test.contains is not None:
         return repr(f"x {test.contains}" if wanted else "x")
+    if test.runs is not None:
+        return repr(f"{test.runs} x" if wanted else "x")
+    if test.words is not None:
+        return repr(test.words.split() if wanted else ["x"])
     if not isinstance(test.one_of, msgspec.UnsetType):
         return repr(test.one_of[0]) if wanted else _other(test.one_of)
     if not isinstance(test.greater, msgspec.UnsetType):

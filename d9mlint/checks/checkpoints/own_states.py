@@ -267,7 +267,7 @@ def _set_last(cls: v.Cls, passes: list[v.Func]) -> Iterator[str]:
     for method in passes:
         me = _me(method)
         ends = [method.fn.body] if method.fn.name == PASSES[0] and method.fn.is_generator else []
-        ends += [block for block in _blocks(method.fn.body) if block and _stops(block[-1])]
+        ends += [block for block in blocks_of(method.fn.body) if block and _stops(block[-1])]
         for block in ends:
             for name, value in _constants(block, me):
                 if name in first and first[name] == value:
@@ -281,7 +281,7 @@ def _constants(body: Iterable[m.Stmt], me: str) -> Iterator[tuple[str, object]]:
             yield from ((own(one, me), stmt.value.value) for one in stmt.targets if isinstance(one, m.Name))
 
 
-def _blocks(body: list[m.Stmt]) -> Iterator[list[m.Stmt]]:
+def blocks_of(body: list[m.Stmt]) -> Iterator[list[m.Stmt]]:
     """All blocks of a function."""
     yield body
     for stmt in statements(body):

@@ -13,6 +13,7 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.averaged import AveragedWeights
 from d9mlint.checks.checkpoints.carried_on import carried_on, saved_in, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.failed_loads import LOAD, FailedLoads
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
 from d9mlint.checks.checkpoints.first_numbers import last_of, owner_of
@@ -112,7 +113,7 @@ _OF_RANKS = (
 )
 _WITHOUT_WORKERS = "leave out `persistent_workers=True`: the states of workers cannot be saved"
 _AND_WITHOUT_WORKERS = ", and leave out `persistent_workers=True`: the states of workers cannot be saved"
-_SAVE, _LOAD = "torch.save", "torch.load"
+_SAVE = "torch.save"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
 _OPTAX = "optax."
@@ -250,7 +251,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
+class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -315,8 +316,6 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     saved."""
     beside = remembered(list[tuple[set[str], frozenset[str]]])
     """What files hold in which no model or optimizer is saved, and in which loops they are written."""
-    loads = remembered(list[tuple[Where, frozenset[str]]])
-    """Where something is loaded, and in which loops."""
     restored_at = remembered(list[Where])
     """Where checkpoints are loaded that hold no objects."""
     given = remembered(list[tuple[Where, frozenset[str], str]])
@@ -330,8 +329,6 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
     """The innermost loops in which schedulers take steps; empty for none."""
     objects = remembered(bool)
     """Whether a checkpoint may hold more than states: objects themselves, which need not be given any."""
-    trained = remembered(int)
-    """When the program trained for the last time."""
     trains_in = remembered_table(str, bool)
     """The loops in which it trains."""
     goes_on = remembered(bool)
@@ -943,11 +940,11 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         self._loaded_from(call, place)
         self.restored_at.append(place)
 
-    @on_call(_LOAD)
+    @on_call(LOAD)
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         loops = frozenset(loop.key for loop in self.run.loops)
-        place = Where(self.run, call.node, _LOAD)
+        place = Where(self.run, call.node, LOAD)
         self.loads.append((place, loops))
         self._loaded_from(call, place)
         stmt = self.run.statement
@@ -963,7 +960,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         role = self.run.kb.role(call.api, "fills-from-file")
         if role is None or role.pos is None:
             return
-        place = Where(self.run, call.node, _LOAD)
+        place = Where(self.run, call.node, LOAD)
         loops = frozenset(loop.key for loop in self.run.loops)
         self.loads.append((place, loops))
         self.given.append((place, loops, "model"))
@@ -1015,6 +1012,10 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
         updated = {loop for _, loop in self.stepped_by_jax.known()}
         checkpoints += [one for one in self.replaced if not updated.isdisjoint(one[2])]
         weights: list[tuple[Where, set[str], frozenset[str], str]] = []
+        if self.all_fail() and not self.restored_at:
+            for place, *_ in checkpoints:
+                self.silent("DET601", place, "what would load it raises an exception")
+            return
         if not checkpoints and not open_world:
             # Nothing else is saved that could be gone on with.
             checkpoints = weights = self._gone_on_with()
@@ -1174,7 +1175,7 @@ class Checkpoints(AveragedWeights, FilledLists, OwnDraws, Rule):
                     f"{states} saved but never restored, so resumed training continues from a different state",
                     f"restore on load with {listed(calls)}{_OF_RANKS if self.in_ranks and rngs else ''}",
                     subject=place.subject,
-                    remedy=() if forgotten or self.in_ranks or place.subject != _LOAD else tuple(rngs),
+                    remedy=() if forgotten or self.in_ranks or place.subject != LOAD else tuple(rngs),
                 )
 
     def _unless(self, found: set[str]) -> str:

@@ -1350,7 +1350,7 @@ def _judge(rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[
     severity = Severity.ADVICE if spare else Severity.WARNING
     when = _when(rule.run, found) if gpu == "cuda" else ""
     on_gpu = (
-        f" on {gpu.upper()}{when}"
+        f" on {entry.hardware or gpu.upper()}{when}"
         if gpu
         else " on CPU with several threads"
         if entry.devices == ["cpu"]

@@ -25,6 +25,18 @@ YAML = (".yaml", ".yml")
 """The endings of the names of YAML files."""
 
 
+def constants(value: v.Value) -> v.Value:
+    """What a file holds that the program always reads: what is switched on or off there is no option of the command line.
+    Numbers, texts and nothing at all are for those to fill in who run the program."""
+    if isinstance(value, v.Mapping):
+        return v.Mapping(
+            {key: constants(one) for key, one in value.items.items()}, attributes=value.attributes
+        )
+    if isinstance(value, v.Items):
+        return v.Items(value.kind, [constants(one) for one in value.elts], value.open)
+    return v.Lit(value.value) if isinstance(value, v.Lit) and isinstance(value.value, bool) else value
+
+
 def config_value(data: Any, label: str, prefix: str = "", references: _References | None = None) -> v.Value:
     """Plain data as abstract values; leaves are options named by their dotted key. ``references`` find what an
     interpolation stands for."""

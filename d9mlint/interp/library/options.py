@@ -15,6 +15,7 @@ from d9mlint.interp.library.config_files import (
     Composed,
     composed,
     config_value,
+    constants,
     folder_of,
     found_by_end,
     hydra_configs,
@@ -542,6 +543,8 @@ def load_config(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
         path = literal_path(opened)
     data = load_literal(interp, path) if path is not None else None
     value = config_value(data, path or "") if data is not None else in_any(interp, api, opened)
+    if value is not None and data is not None and not api.startswith("omegaconf"):
+        value = constants(value)
     if value is None and path is None and "/" in end_of(opened):
         path = found_by_end(interp, opened)
         data = parse_file(path) if path is not None else None
