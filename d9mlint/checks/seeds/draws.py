@@ -162,7 +162,7 @@ class Split(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What is printed of tensors, or what the entry point's own file writes: the function that does, the names of the
+    """What is printed of tensors, or written into files: the function that does, the names of the
     variables, what functions of the project it calls where it takes a tuple apart or drops it, and the calls that lead to
     it, by file and place."""
 
@@ -410,14 +410,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         """Data is written into a file: no smoke test needs that."""
         run = self.run
         self.shows_elsewhere = True
-        if run.entry is None or run.frame.file.path != run.entry.path:
+        if run.entry is None:
             return
         role = _written_by(run, call.api)
         given = None
         if role is not None and isinstance(call.node, m.Call):
             # Without an argument it is the receiver that is written.
             given = argument_node(call.node, role.arg, role.pos) if role.arg else call.node.func
-        if given is not None and run.frame.file.path in run.imported_files:
+        if given is not None and run.entry.path in run.imported_files:
             names = tuple(sorted(elements(given, self._looks)))
             self._note_printed(call.node, names, within=_calls_within([given]))
 
