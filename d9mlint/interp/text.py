@@ -17,8 +17,8 @@ def node_text(node: Any, fallback: str) -> str:
         if isinstance(node.func, m.Name):
             return node.func.id
         if isinstance(node.func, m.Attr) and node.func.name != "__init__":
-            inherited = isinstance(node.func.value, m.Call) and called_name(node.func.value) == "super"
-            return f"super().{node.func.name}" if inherited else node.func.name
+            # What `super().forward` is does not show.
+            return fallback if called_name(node.func.value) == "super" else node.func.name
     if isinstance(node, m.BinOp):
         return f"{written(node.left)} {node.op} {written(node.right)}"
     return fallback
@@ -48,4 +48,4 @@ def with_keys(node: m.Expr) -> str:
 
 def call_text(call: CallEvent) -> str:
     """The called name of an event as it is written."""
-    return node_text(call.node, call.api)
+    return node_text(call.node, call.api.removesuffix(".__call__"))
