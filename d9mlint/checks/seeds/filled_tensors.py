@@ -87,6 +87,7 @@ def _kept_in_tensors(run: RunView, function: m.Function) -> Iterator[m.Expr]:
 
 
 def _is_memory(target: m.Expr) -> bool:
-    """Whether a target is the memory of a tensor: ``weight.data``."""
-    name = target.id if isinstance(target, m.Name) else target.name if isinstance(target, m.Attr) else ""
-    return name.rpartition(".")[2] == "data" and name != "data"
+    """Whether a target is the memory of a tensor, or a part of what an object holds: ``w.data``, ``layer.weight[0]``."""
+    inner = target.value if isinstance(target, m.Subscript) else target
+    name = inner.id if isinstance(inner, m.Name) else inner.name if isinstance(inner, m.Attr) else ""
+    return "." in name and (isinstance(target, m.Subscript) or name.endswith(".data"))
