@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from support import lint
@@ -35,3 +36,33 @@ def test_program_that_trains_is_named_first(tmp_path: Path) -> None:
         (tmp_path / f"{name}.py").write_text(text)
     (found,) = (item.finding for item in lint(tmp_path, {"select": ["DET113"]}).items)
     assert found.message.endswith("(also when play.py runs)")
+
+
+NET = """
+import torch
+
+
+def net():
+    return torch.nn.Linear(4, 4)
+"""
+SAVES = """
+import torch
+from net import net
+
+torch.save(net().state_dict(), "net.pt")
+"""
+NOTEBOOK = {
+    "cells": [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": SAVES}],
+    "metadata": {"language_info": {"name": "python"}},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+def test_help_names_all_programs_to_seed_and_scripts_first(tmp_path: Path) -> None:
+    for name, text in {"net": NET, "second": SAVES, "third": SAVES}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "first.ipynb").write_text(json.dumps(NOTEBOOK))
+    (found,) = (item.finding for item in lint(tmp_path, {"select": ["DET101"]}).items)
+    assert found.message.endswith("(entry point second.py) (also when third.py, first.ipynb run)")
+    assert found.help.endswith("at the start of second.py, third.py and first.ipynb")

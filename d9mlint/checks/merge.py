@@ -33,6 +33,7 @@ from d9mlint.checks.base import MODE
 
 MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
+_START = "at the start of "
 MAX_OPS = 6
 """Ops that a help names."""
 _SWITCHES = {SWITCHED: OP_DETERMINISM, MODE: DETERMINISTIC_MODE, VARIABLE: WORKSPACE}
@@ -45,11 +46,12 @@ def merge(
     shown: Container[str] = (),
     trials: Container[str] = (),
 ) -> list[Finding]:
-    """One finding for each place and subject: the most confident, then the most severe, then that of an entry point
-    in ``training``, then that of the first by name. A program comes before ``trials``, which only try a module out, also
-    where its finding depends on an option. Other entry points that lead to it with the same confidence, or more, are
-    named, and those of which the same is said with less confidence, unless it is mere advice for them, of another
-    reason. What the programs of the project have ``shown`` together leaves nothing to report of some."""
+    """One finding for each place and subject: the most confident, then the most severe, then that of an entry point in
+    ``training``, then that of a script before that of a notebook, then that of the first by name. A program comes before
+    ``trials``, which only try a module out, also where its finding depends on an option. Other entry points that lead to it
+    with the same confidence, or more, are named, and those of which the same is said with less confidence, unless it is mere
+    advice for them, of another reason. What the programs of the project have ``shown`` together leaves nothing to report of
+    some."""
     groups: dict[tuple[str, str, int, int, str], list[Finding]] = {}
     reports = [list(findings) for findings in found]
     asked = _asked(reports, shown)
@@ -99,11 +101,16 @@ def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:
             -f.confidence.rank,
             -f.severity.rank,
             f.entry_point not in training,
-            f.entry_point or "~",
+            *_scripts_first(f.entry_point or "~"),
             f.message,
             f.flow,
         ),
     )
+
+
+def _scripts_first(entry_point: str) -> tuple[bool, str]:
+    """The order in which programs are named: notebooks are the last ones."""
+    return entry_point.endswith(".ipynb"), entry_point
 
 
 def _best(group: list[Finding], training: Container[str], trials: Container[str]) -> Finding:
@@ -132,7 +139,7 @@ def _joined(group: list[Finding], training: Container[str], trials: Container[st
         and (f.confidence.rank >= best.confidence.rank or _is_said_of_program(f, message, ops))
         and (f.severity is not Severity.ADVICE or f.message == best.message)
     }
-    others = sorted(sure - {best.entry_point})
+    others = sorted(sure - {best.entry_point}, key=_scripts_first)
     best = _after_fixing(best, group)
     if not others or not best.entry_point:
         return best
@@ -152,7 +159,18 @@ def _joined(group: list[Finding], training: Container[str], trials: Container[st
         return best
     named = shortened(others, MAX_NAMED)
     verb = "runs" if len(others) == 1 else "run"
-    return msgspec.structs.replace(best, message=f"{best.message} (also when {named} {verb})")
+    help = _at_each_start(best, [f for f in group if f.entry_point in others])
+    return msgspec.structs.replace(best, message=f"{best.message} (also when {named} {verb})", help=help)
+
+
+def _at_each_start(best: Finding, also: list[Finding]) -> str:
+    """The help of a finding that asks for something at the start of its program, where it is needed in others too."""
+    starts = {f.entry_point for f in also if f.entry_point and f"{_START}{f.entry_point}" in f.help}
+    if not starts:
+        return best.help
+    names = [best.entry_point or "", *sorted(starts, key=_scripts_first)]
+    named = listed(names) if len(names) <= MAX_NAMED + 1 else shortened(names, MAX_NAMED + 1)
+    return best.help.replace(f"{_START}{best.entry_point}", f"{_START}{named}", 1)
 
 
 def _of_most_ops(best: Finding, group: list[Finding]) -> Finding:

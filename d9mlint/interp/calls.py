@@ -31,6 +31,7 @@ from d9mlint.interp.containers import (
     SEQUENTIAL,
     container_of,
     is_in_order,
+    layer_behind,
     made_in_round,
     parts,
     rounds,
@@ -923,6 +924,9 @@ def _call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.V
     container = container_of(inst)
     if container is not None and container.api == SEQUENTIAL:
         return call_object(interp, container, args, node)
+    layer = layer_behind(inst)
+    if layer is not None:
+        return call_object(interp, layer, args, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
 
 
@@ -1074,6 +1078,10 @@ def call_external(
         given = v.Args(args.pos[1:], args.kw, args.star, args.dstar)
         keep_base(interp, receiver, call_external(interp, name.removesuffix(_INIT), given, node, receiver))
         return v.NONE
+    layer = layer_behind(args.pos[0]) if args.pos and name.endswith(".forward") else None
+    if layer is not None:
+        # The same for a layer: ``Base.forward(self, ...)``.
+        return call_object(interp, layer, v.Args(args.pos[1:], args.kw, args.star, args.dstar), node)
     if (of_class := unbound.bound(interp, name, args, node)) is not None:
         return call_member(interp, *of_class, node)
     api = interp.kb.canonical(name)
@@ -1631,6 +1639,9 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     container = container_of(owner.receiver) if isinstance(owner, v.Super) and name == "forward" else None
     if container is not None and container.api == SEQUENTIAL:
         return call_object(interp, container, args, node)
+    inherited = layer_behind(_receiver(owner)) if name in ("forward", "__call__") else None
+    if inherited is not None:
+        return call_object(interp, inherited, args, node)
     if name == "forward" and isinstance(owner, v.Obj) and is_module(interp, owner):
         return call_object(interp, owner, args, node)
     if isinstance(owner, v.Obj) and owner.type == owner.api:

@@ -15,6 +15,7 @@ _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 SEQUENTIAL = "torch.nn.Sequential"
 CONTAINERS = frozenset({*_LISTS, *_DICTS, SEQUENTIAL})
 BASE = "base class"
+LAYER = "@layer"
 """Under this name, which no attribute has, an instance keeps what the constructor of its library base gave."""
 NAMELESS = "added part"
 """Under this name, which no attribute has, a module of the project keeps the parts that it was given under unknown names."""
@@ -112,6 +113,12 @@ def container_of(value: v.Value) -> v.Obj | None:
     """The container that a value is, or from whose class that of an instance is derived."""
     base = value.attrs.get(BASE) if isinstance(value, v.Inst) else value
     return base if isinstance(base, v.Obj) and base.api in CONTAINERS else None
+
+
+def layer_behind(value: v.Value) -> v.Obj | None:
+    """The layer without weights of a library from whose class that of an instance is derived."""
+    base = value.attrs.get(LAYER) if isinstance(value, v.Inst) else None
+    return base if isinstance(base, v.Obj) else None
 
 
 def any_part(value: v.Obj) -> v.Value:

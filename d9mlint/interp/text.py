@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
@@ -16,7 +17,8 @@ def node_text(node: Any, fallback: str) -> str:
         if isinstance(node.func, m.Name):
             return node.func.id
         if isinstance(node.func, m.Attr) and node.func.name != "__init__":
-            return node.func.name
+            # What `super().forward` is does not show.
+            return fallback if called_name(node.func.value) == "super" else node.func.name
     if isinstance(node, m.BinOp):
         return f"{written(node.left)} {node.op} {written(node.right)}"
     return fallback
@@ -46,4 +48,4 @@ def with_keys(node: m.Expr) -> str:
 
 def call_text(call: CallEvent) -> str:
     """The called name of an event as it is written."""
-    return node_text(call.node, call.api)
+    return node_text(call.node, call.api.removesuffix(".__call__"))

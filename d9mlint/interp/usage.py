@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
-from d9mlint.interp.containers import BASE, CONTAINERS, parts
+from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.given_instead import others
@@ -35,7 +35,11 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
     if isinstance(base, v.Obj) and interp.entry is not None and MODE not in inst.attrs:
         if all(_starts_in_training(interp, one) for one in inst.cls.external_bases()):
             inst.attrs[MODE] = v.TRUE
-    if not isinstance(base, v.Obj) or is_module(interp, base):
+    if not isinstance(base, v.Obj):
+        return
+    if is_module(interp, base):
+        if interp.kb.ops(base.api) and not _has_weights(interp, base.api):
+            inst.attrs[LAYER] = base
         return
     role = interp.kb.role(base.api, "keeps-arguments")
     for pos, name in enumerate(role.more if role is not None else ()):
@@ -47,6 +51,13 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
 
 def _starts_in_training(interp: Interp, base: str) -> bool:
     return interp.kb.role(interp.kb.canonical(base), "starts-in-training") is not None
+
+
+def _has_weights(interp: RunView, api: str) -> bool:
+    tensor = interp.kb.tensor(api)
+    return (tensor is not None and tensor.grad == "weights") or any(
+        entry.kind == "init" for entry in interp.kb.rng(api)
+    )
 
 
 def base_argument(inst: v.Inst, name: str) -> v.Value | None:

@@ -11,6 +11,7 @@ from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
+from d9mlint.checks.seeds.filled_tensors import fills_new_tensor
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
 from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.seed_options import SeedOptions
@@ -161,7 +162,7 @@ class Split(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What is printed of tensors, or what the entry point's own file writes: the function that does, the names of the
+    """What is printed of tensors, or written into files: the function that does, the names of the
     variables, what functions of the project it calls where it takes a tuple apart or drops it, and the calls that lead to
     it, by file and place."""
 
@@ -299,6 +300,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Whether weights may have been loaded into what is not known."""
     called = remembered_table(Site, int)
     """Where layers were made that were given something, and when last, while nothing had been loaded into them."""
+    called_unloaded = noted(list[v.Value])
+    """Models of which layers were given something, while nothing had been loaded into them."""
     called_by_default = remembered_table(Site, bool)
     """Where layers were made that were given something, with their initial weights, if no option is given."""
     drawn_aside = remembered_table(tuple[str, Site], Tick)
@@ -407,14 +410,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         """Data is written into a file: no smoke test needs that."""
         run = self.run
         self.shows_elsewhere = True
-        if run.entry is None or run.frame.file.path != run.entry.path:
+        if run.entry is None:
             return
         role = _written_by(run, call.api)
         given = None
         if role is not None and isinstance(call.node, m.Call):
             # Without an argument it is the receiver that is written.
             given = argument_node(call.node, role.arg, role.pos) if role.arg else call.node.func
-        if given is not None and run.frame.file.path in run.imported_files:
+        if given is not None and run.entry.path in run.imported_files:
             names = tuple(sorted(elements(given, self._looks)))
             self._note_printed(call.node, names, within=_calls_within([given]))
 
@@ -704,6 +707,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             # The checkpoint may be one of this class.
             return
         kind: Kind = "weak" if entry.kind in _TRAINING_ONLY or _initialises(self.run, entry, node) else ""
+        if kind == "weak" and fills_new_tensor(self.run, entry, node):
+            kind = ""
         if entry.kind == "dropout" and TRAINING_CONTEXT in self.run.contexts:
             kind = ""
         if kind == "weak" and self.trains_parts and _masks(entry):
@@ -1127,6 +1132,15 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         self._by_default([site])
         if not is_loaded(event.obj):
             self.called[site] = Moment(self.run.steps)
+            self.called_unloaded.add(self._whole_model(event.obj))
+
+    def _whole_model(self, layer: v.Obj) -> v.Inst | v.Obj:
+        """The outermost model of whose methods a call of a layer is a part; the layer itself where there is none."""
+        for frame in self.run.stack():
+            receiver = frame.func.receiver if frame.func is not None else None
+            if isinstance(receiver, v.Inst) and is_model(self.run, receiver):
+                return receiver
+        return layer
 
     @on_method("forward")
     def forwarded(self, call: CallEvent) -> None:
@@ -1472,6 +1486,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         lost = self._lost()
         initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
         used = {site for site in self.called.known() if self.called[site] > self.load_order}
+        made = set(map(_model_key, models))
+        for one in self.called_unloaded:
+            # Another call of what makes the model, and loads it, may have left out the load.
+            if not is_loaded(one) and _model_key(one) in made:
+                used |= places_left(self.run, one) or set()
         left = [
             one.first
             for site, one in initial.items()
@@ -1923,6 +1942,13 @@ def _initialises(interp: RunView, entry: RngEntry, node: Any) -> bool:
         or "reset_param" in name
         or name.endswith("_")
     )
+
+
+def _model_key(model: v.Value) -> tuple[Any, ...] | None:
+    """Where a model was made; another one may have been made there too."""
+    if isinstance(model, v.Inst):
+        return (*class_of(model), model.node.start if model.node is not None else None)
+    return made_at(model) if isinstance(model, v.Obj) else None
 
 
 def entropy_source(run: RunView, value: v.Value | None) -> v.Obj | None:
