@@ -467,10 +467,7 @@ def call_function(
     for decorator in func.decorated:
         if is_gradient_switch(decorator):
             decorators += _gradient_context(decorator.args.get("mode", 0))
-    if decorators:
-        with interp.within(*decorators):
-            interp.block(fn.body)
-    else:
+    with interp.within(*decorators):
         interp.block(fn.body)
     if frame.asides:
         interp.come_back(0)

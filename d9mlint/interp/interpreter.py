@@ -30,6 +30,7 @@ from d9mlint.interp import (
     given_options,
     idle,
     missing_attributes,
+    module_modes,
     named_weights,
     order_cuts,
     order_last,
@@ -1202,7 +1203,8 @@ class Interp:
         def follow(outcome: bool, statements: list[m.Stmt]) -> None:
             branch = functools.partial(self.block, statements)
             alone = functools.partial(order_lone.within, self, stmt.test, outcome, statements, branch)
-            conditions.narrowed(self, stmt.test, outcome, alone)
+            narrowed = functools.partial(conditions.narrowed, self, stmt.test, outcome, alone)
+            module_modes.within(self, stmt.test, outcome, narrowed)
             if self.state.alive:
                 left[not outcome] = self.frame.env.vars
                 ends.append(self.state)
@@ -1238,6 +1240,7 @@ class Interp:
             # Whoever comes past `if x is None: return` knows what `x` is not.
             conditions.narrow(self, stmt.test, false is None, stops[false is None])
             order_lone.narrow(self, stmt, false is None)
+            module_modes.go_on(self, stmt, false is None)
             if len(self.frame.asides) > asides:
                 conditions.narrow_aside(self, stmt.test, false is None, self.frame.asides[-1])
 
