@@ -16,6 +16,7 @@ from d9mlint.interp import (
     idle,
     layer_modes,
     memo,
+    optimizers,
     parted,
     recursion,
     rng,
@@ -1726,6 +1727,7 @@ def _call_member(
     method = _method(interp, tuple(types), name)
     entries = method.entries
     event = CallEvent(method.api, args, node, owner)
+    optimizers.take_step(owner, name, args)
     interp.listeners.tell_method(event, name, method.names)
     started = interp.kb.role(method.api, "configured")
     if started is not None:
