@@ -16,6 +16,7 @@ from d9mlint.interp import (
     idle,
     layer_modes,
     memo,
+    optimizers,
     parted,
     recursion,
     rng,
@@ -24,6 +25,7 @@ from d9mlint.interp import (
     unknown_models,
 )
 from d9mlint.interp import values as v
+from d9mlint.interp.accepting import accepts
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.called_methods import ANY_METHOD, Called, may_inherit, waiting, waits_for
 from d9mlint.interp.containers import (
@@ -183,6 +185,9 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         return call_instance(interp, func, args, node)
     if isinstance(func, v.Obj):
         return call_object(interp, func, args, node)
+    if isinstance(func, v.Lit) and func.instead is not None:
+        # Nothing cannot be called: the option is given where this runs.
+        return call(interp, func.instead, args, node)
     return _call_unknown(interp, func, args, node)
 
 
@@ -190,7 +195,7 @@ def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.V
     """Call what is not known: what it is given may be called by it."""
     interp.listeners.tell_any_call(CallEvent("?", args, node))
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, m.Call):
-        named = [one for one in reflection.named_methods(interp, node.func) if _accepts(one, args)]
+        named = [one for one in reflection.named_methods(interp, node.func) if accepts(one, args)]
         if named:
             return _call_any(interp, v.AnyOf((*named, v.UNKNOWN)), args, node)
     _may_fill(args)
@@ -216,14 +221,19 @@ def _may_fill(args: v.Args, goes_through: bool = False) -> None:
 
 
 def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
-    if func.option:
+    if func.option and accepts(func.values[0], args):
         return _call_chosen(interp, func, args, node)
     results: list[v.Value] = []
     runs: list[Callable[[], None]] = []
-    callables = [one for one in func.values if not isinstance(one, v.Lit) and one is not v.UNKNOWN]
+    callables = [
+        one
+        for value in func.values
+        for one in v.alternatives((value.instead or value) if isinstance(value, v.Lit) else value)
+        if not isinstance(one, v.Lit) and one is not v.UNKNOWN
+    ]
     before = interp.state
     loaded: dict[str, Setting] = {}
-    for one in [one for one in callables if _accepts(one, args)] or callables:
+    for one in [one for one in callables if accepts(one, args)] or callables:
 
         def run(one: v.Value = one) -> None:
             results.append(call(interp, one, args, node))
@@ -275,30 +285,6 @@ def _each_is_loaded(interp: Interp, func: v.AnyOf, loaded: dict[str, Setting]) -
     if interp.partings.of_one([tensors.birth_of(one) for one in func.values]):
         for name, setting in loaded.items():
             interp.state.modes[name] = setting
-
-
-def _accepts(func: v.Value, args: v.Args) -> bool:
-    """Whether a callable takes the arguments of a call: of several that may be meant, only those can be."""
-    bound = isinstance(func, (v.Inst, v.Cls)) or (isinstance(func, v.Func) and func.receiver is not None)
-    if isinstance(func, v.Inst):
-        names = ("__call__", "forward", "call")
-        func = next((x for name in names if (x := func.cls.find(name)) is not None), v.UNKNOWN)
-    elif isinstance(func, v.Cls):
-        func = func.find("__init__") or v.UNKNOWN
-    if not isinstance(func, v.Func):
-        return True
-    params = func.fn.params
-    if not any(param.kind == "w" for param in params) and not set(args.kw) <= {
-        param.name for param in params if param.kind not in ("p", "v")
-    }:
-        return False
-    placed = [param for param in params if param.kind in ("p", "a")][int(bound) :]
-    if len(args.pos) > len(placed) and not any(param.kind == "v" for param in params):
-        return False
-    missing = [
-        param for param in placed[len(args.pos) :] if param.default is None and param.name not in args.kw
-    ]
-    return not missing or args.star or args.dstar
 
 
 # --------------------------------------------------------------------------------- project functions
@@ -847,7 +833,7 @@ def _raises(cls: v.Cls, args: v.Args, node: Any) -> bool:
         isinstance(init, v.Func)
         and not init.decorated
         and cls.find("__new__") is None
-        and not _accepts(init.bind(v.Inst(cls)), args)
+        and not accepts(init.bind(v.Inst(cls)), args)
     )
 
 
@@ -1020,7 +1006,7 @@ def _make_objects(
                 cls = known[0] if len(known) == 1 else reflection.at_path(interp, one.path, node)
                 if isinstance(cls, v.Cls):
                     # What they do not give comes from another part, or from the command line.
-                    whole = _accepts(cls, v.Args(kw=one.arguments))
+                    whole = accepts(cls, v.Args(kw=one.arguments))
                     classes.append((cls, v.Args(kw=one.arguments, dstar=not whole)))
             classes = classes or [(cls, _ANY) for cls in derived]
             if not classes and made.unknown:
@@ -1752,6 +1738,7 @@ def _call_member(
     method = _method(interp, tuple(types), name)
     entries = method.entries
     event = CallEvent(method.api, args, node, owner)
+    optimizers.take_step(owner, name, args)
     interp.listeners.tell_method(event, name, method.names)
     started = interp.kb.role(method.api, "configured")
     if started is not None:

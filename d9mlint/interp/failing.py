@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.given_instead import others
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.missing_attributes import lacks
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
@@ -122,7 +123,9 @@ def _raises(interp: Interp, node: m.Expr) -> bool:
         return init is not None and _refuses(interp, init, node, called.id, bound=1)
     if isinstance(found, v.Inst) and isinstance(node, m.Call):
         method = _method(interp, called)
-        return method is not None and _refuses(interp, method, node, called.id, bound=1)
+        if method is None or _takes_instead(interp, called, node):
+            return False
+        return _refuses(interp, method, node, called.id, bound=1)
     return False
 
 
@@ -180,14 +183,32 @@ def _sets(method: v.Func, name: str) -> bool:
 
 def _method(interp: Interp, called: m.Name) -> v.Func | None:
     """The method of an object of the project that a call runs, where nothing but its class says which."""
-    owner, _, name = called.id.rpartition(".")
-    value = value_of(interp, m.Name(owner or called.id, called.start, called.end))
+    value, name = _owner(interp, called)
     if not isinstance(value, v.Inst) or name in value.attrs:
         return None
-    if not owner:
-        # PyTorch hands on what a module is called with.
-        name = "__call__" if value.cls.find("__call__") is not None else "forward"
-    return _method_of(value.cls, name)
+    return _method_of(value.cls, name or _when_called(value.cls))
+
+
+def _owner(interp: Interp, called: m.Name) -> tuple[v.Value, str]:
+    """The object of which a call runs a method, and the name of the method, if the call has one."""
+    owner, _, name = called.id.rpartition(".")
+    return value_of(interp, m.Name(owner or called.id, called.start, called.end)), name if owner else ""
+
+
+def _when_called(cls: v.Cls) -> str:
+    """The method of a class that runs where an object of it is called: PyTorch hands on what a module is called with."""
+    return "__call__" if cls.find("__call__") is not None else "forward"
+
+
+def _takes_instead(interp: Interp, called: m.Name, node: m.Call) -> bool:
+    """Whether an object that stands there if an option is given may take the arguments of a call."""
+    value, name = _owner(interp, called)
+    for one in others(interp, value):
+        cls = one.value.cls if isinstance(one.value, v.Inst) else None
+        method = _method_of(cls, name or _when_called(cls)) if cls is not None else None
+        if method is None or not _why_refused(method, node, bound=1):
+            return True
+    return False
 
 
 def _method_of(cls: v.Cls, name: str) -> v.Func | None:

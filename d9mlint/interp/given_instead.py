@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.accepting import accepts
 from d9mlint.interp.context import INSTEAD
 from d9mlint.interp.device_names import ACCELERATORS, by_default
 from d9mlint.interp.devices import DEVICE, named, selects
@@ -75,17 +76,20 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
 
 
 def switch(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
-    """Nothing, or yes or no, that stands somewhere by the default of an option, with the object that stands there if it is
-    given."""
+    """Nothing, or yes or no, that stands somewhere by the default of an option, with the objects and callables that stand
+    there if it is given."""
     if interp.importing:
         return v.Lit(kept.value, option)
-    objects = [one for one in map(_object, v.alternatives(other)) if one is not None]
+    found = map(_object, (kept, *v.alternatives(other)))
+    objects = [one for one in found if one is not None]
     return v.Lit(kept.value, option, v.join(objects) if objects else None)
 
 
 def _object(value: v.Value) -> v.Value | None:
     if isinstance(value, v.Lit):
         return value.instead
+    if isinstance(value, (v.Func, v.Cls, v.Ext, v.Member, v.Partial)):
+        return value
     return value if isinstance(value, (v.Inst, v.Obj)) and v.is_none(value) is False else None
 
 
@@ -122,6 +126,8 @@ def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
 
 def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
     """What is on the CPU by the default of an option alone, or names the CPU, with the option."""
+    if isinstance(kept, v.Lit) and kept.instead is not None:
+        return switch(interp, kept, other, kept.option)
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
     if is_switch(kept):
@@ -211,6 +217,14 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callabl
     meant = others(interp, receiver) if receiver is not None else []
     if not meant or not isinstance(receiver, (v.Inst, v.Obj)) or receiver.birth in interp.apart:
         return follow(interp, func, args, node)
+    if not accepts(func, args):
+        # With what the default of the option has chosen, this call raises.
+        taking = [
+            one for one in (_same(interp, func, other.value, node) for other in meant) if one is not None
+        ]
+        taking = [one for one in taking if accepts(one, args)]
+        if taking:
+            return follow(interp, v.join(taking), args, node)
     # In their own methods, both are themselves.
     interp.apart.add(receiver.birth)
     before, spans = interp.state.copy(), [HEAP.clock]

@@ -61,6 +61,7 @@ from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_obje
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.naming import kept_layer
+from d9mlint.interp.optimizers import STEPS
 from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
@@ -496,7 +497,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if site is not None and isinstance(call.node, m.Call):
             role = self.run.kb.role(owner.api, "keeps-no-state")
             stateless = role is not None and all_hold(owner.args, role.when) is True
-            found = "" if stateless else _receiver(call.node), optimizes(owner)
+            averages = self.run.kb.role(owner.api, "averages") is not None
+            found = "" if stateless else _receiver(call.node), not averages and optimizes(owner)
             for loop in self.run.loops:
                 if owner.birth < loop.start:
                     self.stepped.setdefault((site, loop.key), lambda: found)
@@ -1505,7 +1507,8 @@ def _is_state(value: v.Value) -> bool:
 
 
 def optimizes(value: v.Obj) -> bool:
-    return value.type.startswith("torch.optim.") and not is_scheduler(value.type)
+    """Whether an object is an optimizer of PyTorch, or one that takes steps with the parameters that it was made of."""
+    return STEPS in value.attrs or (value.type.startswith("torch.optim.") and not is_scheduler(value.type))
 
 
 def owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], set[str]]:

@@ -1311,9 +1311,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         )
         late = {rng: self.late[rng] for rng in self.late.known()}
         training = trains(self.run)
+        known: set[tuple[str, str]] = set()
         for rng, seed in sorted(late.items()):
             loaded = where(self.run, LOADS) is not None
-            if seed.aside or (not training and loaded and (rng, "") not in self.first):
+            if not seed.aside and not training and loaded and (rng, "") not in self.first:
                 continue
             replaced, lost = self._replaced(rng), self._lost()
             counting = {
@@ -1324,12 +1325,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 and (x.kept is None or self._is_read(x.kept))
                 # A program that only uses a model has one whose checkpoint holds all layers.
                 and (training or x.kind != "head")
+                and (not seed.aside or self._matters_aside(rng, x, seed.aside))
             }
             left = list(reversed(counting.values()))[:MOST_DRAWS]
             if left:
                 unread = {x.place.site for x in seed.draws} - counting.keys()
                 first = seed.draw if seed.draw.site not in replaced | lost | unread else left[0].place
                 self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
+                known.add((rng, seed.aside))
                 for one in left:
                     # A split before the seed is one of these draws.
                     self.reporter.withdraw("DET109", one.place.site)
@@ -1344,7 +1347,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             others = (one for one in reported.values() if generator.id in self._seeded_with(one))
             if any(one.rule == generator.rule for one in others):
                 continue
-            if self._missing(generator, training, asked):
+            if self._missing(generator, training, asked, known):
                 reported[generator.id] = generator
 
     def _masks_of_unpickled(self, training: bool) -> None:
@@ -1539,9 +1542,19 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             lost = {one.site for one in places if (one.site, one.aside) in loaded}
         return self._first(rng, kind, self._replaced(rng) | lost)
 
-    def _missing(self, generator: GeneratorEntry, training: bool, asked: set[Site]) -> bool:
+    def _matters_aside(self, rng: str, draw: Early, option: str) -> bool:
+        """Whether a draw before a seed to which an option leads is made on that path alone, and matters there."""
+        if draw.place.aside != option or (draw.place.site, option) in (self.loaded_aside or ()):
+            return False
+        time = self.drawn_aside.get((rng, draw.place.site))
+        return draw.kind == "aside" or (time is not None and self.run.trains_with(time))
+
+    def _missing(
+        self, generator: GeneratorEntry, training: bool, asked: set[Site], known: set[tuple[str, str]]
+    ) -> bool:
         """Report the first draw from a generator without a seed; whether there is one that counts. ``asked`` are the
-        calls that have been asked for a seed, which seeds all that they draw from."""
+        calls that have been asked for a seed, which seeds all that they draw from, ``known`` the generators of which it
+        is reported that the seed comes after draws, with the options that lead there."""
         rng, title = generator.id, generator.title
         strong, aside = self._first(rng, ""), self._first(rng, "aside")
         spares = [self._initial_aside(rng, "weak aside"), self._first(rng, "use aside")]
@@ -1578,6 +1591,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
                 trained = [one for one, time in times if time is not None and self.run.trains_with(time)]
                 found = min(trained, key=lambda one: one.place.order, default=None)
+        if any(found is one and (rng, one.place.aside) in known for one in asides):
+            return True
         mask = self._mask(rng) if found is None and not imported else None
         if mask is not None:
             self.report(

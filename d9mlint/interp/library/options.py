@@ -106,12 +106,15 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     action = args.get("action")
     kind = action.value if isinstance(action, v.Lit) else ""
     required = args.get("required")
-    if default is None:
+    if required is not None and v.truth(required) is True and not kind:
+        # It is always given: its default is never used.
+        default = _one_of(args.get("choices"))
+    elif default is None:
         if kind == "store_true":
             default = v.FALSE
         elif kind == "store_false":
             default = v.TRUE
-        elif (isinstance(required, v.Lit) and required.value) or not label.startswith("-"):
+        elif not label.startswith("-"):
             default = _one_of(args.get("choices"))
         else:
             default = (owner.attrs.get(_USUAL) if isinstance(owner, v.Obj) else None) or v.NONE
@@ -503,7 +506,7 @@ def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> Non
     if not key:
         return
     default = args.get("default")
-    if default is None:
+    if default is None or v.is_none(default):
         is_flag = args.get("is_flag")
         required = args.get("required")
         if (isinstance(is_flag, v.Lit) and is_flag.value) or "/" in long:

@@ -1,0 +1,29 @@
+"""Which callables take the arguments of a call."""
+
+from __future__ import annotations
+
+from d9mlint.interp import values as v
+
+
+def accepts(func: v.Value, args: v.Args) -> bool:
+    """Whether a callable takes the arguments of a call: of several that may be meant, only those can be."""
+    bound = isinstance(func, (v.Inst, v.Cls)) or (isinstance(func, v.Func) and func.receiver is not None)
+    if isinstance(func, v.Inst):
+        names = ("__call__", "forward", "call")
+        func = next((x for name in names if (x := func.cls.find(name)) is not None), v.UNKNOWN)
+    elif isinstance(func, v.Cls):
+        func = func.find("__init__") or v.UNKNOWN
+    if not isinstance(func, v.Func):
+        return True
+    params = func.fn.params
+    if not any(param.kind == "w" for param in params) and not set(args.kw) <= {
+        param.name for param in params if param.kind not in ("p", "v")
+    }:
+        return False
+    placed = [param for param in params if param.kind in ("p", "a")][int(bound) :]
+    if len(args.pos) > len(placed) and not any(param.kind == "v" for param in params):
+        return False
+    missing = [
+        param for param in placed[len(args.pos) :] if param.default is None and param.name not in args.kw
+    ]
+    return not missing or args.star or args.dstar

@@ -1,0 +1,52 @@
+"""Objects of libraries that take steps with the parameters of a model: optimizers, whichever library they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from d9mlint.interp import tensors
+from d9mlint.interp import values as v
+
+STEPS = "@steps"
+"""Attribute of an object of a library that has taken a step with the parameters it was made of."""
+_STEP = "step"
+_KNOWN = "torch."
+"""What PyTorch itself makes is known by its type."""
+_GROUP = "params"
+"""The key of a group of parameters under which they stand."""
+_DEEPEST = 4
+
+
+def take_step(owner: v.Value, name: str, args: v.Args) -> None:
+    """A method is called: one of an object that was made of parameters may be a step of an optimizer. What is given
+    parameters in each step averages them."""
+    if name != _STEP or not isinstance(owner, v.Obj) or owner.owner is not None or owner.type != owner.api:
+        return
+    if owner.api.startswith(_KNOWN):
+        return
+    if STEPS not in owner.attrs and _given_parameters(owner.args) and not _given_parameters(args):
+        owner.attrs[STEPS] = v.TRUE
+
+
+def _given_parameters(args: v.Args) -> bool:
+    return any(map(_is_parameters, args.values()))
+
+
+def _is_parameters(value: v.Value, depth: int = 0) -> bool:
+    """Whether a value is the parameters of a model, some of them, or groups of them."""
+    if depth > _DEEPEST:
+        return False
+    if isinstance(value, v.Obj) and tensors.MODULE_OF in value.attrs:
+        return value.api == tensors.PARAMETER or value.api.endswith("parameters")
+    return any(_is_parameters(one, depth + 1) for one in _parts(value))
+
+
+def _parts(value: v.Value) -> Iterator[v.Value]:
+    if isinstance(value, v.AnyOf):
+        yield from value.values
+    elif isinstance(value, v.Items):
+        yield from value.elts
+    elif isinstance(value, v.Mapping) and _GROUP in value.items:
+        yield value.items[_GROUP]
+    elif isinstance(value, v.Obj) and value.api.startswith("builtins."):
+        yield from value.args.values()
