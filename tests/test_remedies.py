@@ -148,6 +148,59 @@ def test_ops_that_raise_in_the_mode_are_fixed_before_it_is_switched_on(tmp_path:
     assert found.help.startswith(first or "call") and bool(first) is ("; then call `torch" in found.help)
 
 
+UNCHANGED = (
+    "import torch\nfrom torch import nn\n\n\ndef main(x):\n    torch.manual_seed(0)\n    model = nn.Embedding(9, 2).cuda()\n"
+    "    a = torch.load('a.pt').to_sparse().cuda()\n    y = {y}\n    y.sum().backward()\n\n\n"
+    "if __name__ == '__main__':\n    main(torch.ones(9, 2, device='cuda', requires_grad=True))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "y", "said"),
+    [
+        ("2.13", "torch.sparse.mm(a, model.weight)", "`torch.sparse.mm` (DET401): fix it too"),
+        (
+            "2.13",
+            "torch.sparse.addmm(x, a, x) + torch.sparse.mm(a, x)",
+            "`torch.sparse.addmm` (DET401) and `torch.sparse.mm` (DET401): fix them too",
+        ),
+        ("2.13", "torch.sparse.mm(a, x) + torch.median(x, 0)[0]", "`torch.sparse.mm` (DET401): fix it too"),
+        ("1.6", "torch.sparse.mm(a, model.weight)", "`torch.sparse.mm` (DET401): fix it too"),
+        ("1.6", "torch.nn.functional.interpolate(x.view(1, 1, 9, 2), scale_factor=2, mode='bilinear')", ""),
+        ("2.13", "torch.zeros(9, device='cuda').index_add_(0, torch.ones(9).long().cuda(), x[:, 0])", ""),
+    ],
+)
+def test_ops_that_the_mode_does_not_change_are_named(tmp_path: Path, version: str, y: str, said: str) -> None:
+    (tmp_path / "d9mlint.toml").write_text(f'torch-version = "{version}"\n')
+    (found,) = findings(tmp_path, UNCHANGED.format(y=y), "DET302")
+    assert found.help.endswith(f"; deterministic mode does not change {said}") or not said
+    assert ("does not change" in found.help) is bool(said)
+    assert ("; then call" in found.help) is ("median" in y)
+
+
+def test_one_workspace_is_asked_for(tmp_path: Path) -> None:
+    text = MATRIX.replace("nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda())", "nn.{layer}(2, 2).cuda()(x)[0]")
+    text = text.replace("nn.{", "x = torch.zeros(5, 1, 2).cuda()\nnn.{", 1)
+    for version, layer, value in (
+        ("2.9", "LSTM", ":16:8"),
+        ("2.9", "Linear", ":4096:8"),
+        ("1.7", "LSTM", ":16:8"),
+    ):
+        (tmp_path / "d9mlint.toml").write_text(f'torch-version = "{version}"\n')
+        found = [
+            one for code in ("DET302", "DET405") for one in findings(tmp_path, text.format(layer=layer), code)
+        ]
+        for one in found:
+            assert one.fix is not None and value in one.help
+            assert any(f'"{value}"' in edit.content for edit in one.fix.edits)
+        assert len(found) == (1 if layer == "Linear" else 2)
+        switch = "set_deterministic" if version == "1.7" else "use_deterministic_algorithms"
+        (found,) = findings(
+            tmp_path, text.format(layer=layer).replace("\nx =", f"\ntorch.{switch}(True)\nx ="), "DET305"
+        )
+        assert value in found.help and found.fix is not None
+
+
 CTC = (
     "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\nclass Net(nn.Module):\n"
     "    def __init__(self):\n        super().__init__()\n        self.criterion = {made}\n\n"

@@ -790,3 +790,13 @@ def test_tensorflow_is_none_that_refuses_the_pinned_numpy(
     assert found.version == (version or releases("tensorflow")[0])
     assert not low or found.low == low
     assert ("numpy" in found.source) is (version in ("2.7", "2.17", "2.13"))
+
+
+def test_a_pinned_torch_bounds_the_releases_of_torch_geometric(tmp_path: Path) -> None:
+    source = "the newest that allows torch 1.7.0, pinned in requirements.txt:1"
+    found = project(tmp_path, requirements__txt="torch==1.7.0\n")
+    assert found.version("torch_geometric") == Target("2.2", "2.2", source)
+    found = project(tmp_path, requirements__txt="torch==2.4.0\ntorch-geometric==2.3.1\n")
+    assert found.version("torch_geometric").version == "2.3.1"
+    found = project(tmp_path, requirements__txt="torch==2.11.0\n")
+    assert found.version("torch_geometric").source == "newest known"

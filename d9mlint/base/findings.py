@@ -18,6 +18,8 @@ SWITCHED = "switched"
 """Stands in ``remedy`` of an op whose remedy is the switch that another finding asks each program for."""
 VARIABLE = "variable"
 """Stands there where the remedy sets the variable that gives cuBLAS its workspace, alone or with something else."""
+RECURRENT = "recurrent"
+"""Stands there where it has to be the value that the program's recurrent layers need too."""
 UNCOVERED = "uncovered"
 """Stands there where a variable of an old release of TensorFlow covers no op of the program."""
 RENAMED = "renamed"
@@ -122,7 +124,8 @@ class Finding(msgspec.Struct, frozen=True):
     the project together may show (see ``base.entry_report``), or what is in its files, so that there is nothing to report.
     ``idle`` says that it is advice because no program calls the function that it is in.
     Where the remedy is PyTorch's deterministic mode, ``raising`` are the reported ops of the program that raise in it, and
-    ``spared`` those that raise in it but are deterministic without it, with what can be used instead.
+    ``spared`` those that raise in it but are deterministic without it, with what can be used instead; ``unchanged`` are
+    the reported ones that differ in it as they do without it.
     """
 
     code: str
@@ -147,6 +150,7 @@ class Finding(msgspec.Struct, frozen=True):
     idle: bool = False
     raising: tuple[str, ...] = ()
     spared: tuple[tuple[str, str], ...] = ()
+    unchanged: tuple[str, ...] = ()
 
     @property
     def fixed_path(self) -> str:

@@ -11,7 +11,9 @@ from d9mlint.base.findings import (
     NO_GENERATOR,
     OF_OPS,
     RAISES,
+    RECURRENT,
     REPEATED,
+    VARIABLE,
     WARNED,
     WARNS,
     Applicability,
@@ -69,6 +71,7 @@ class Reporter:
         # How many options have to be given.
         self._options: dict[tuple[str, str, int, int, str], int] = {}
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
+        self._unchanged: dict[tuple[str, str, int, int, str], str] = {}
         self._may_raise: dict[tuple[str, str, int, int, str], tuple[str, Site]] = {}
         self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
         self._spared: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -127,6 +130,7 @@ class Reporter:
         self._asides[key] = place.aside
         self._options[key] = len(given)
         self._raising[key] = violation.raises if sure is not Confidence.LOW else ""
+        self._unchanged[key] = violation.unchanged
         self._may_raise.pop(key, None)
         if violation.raises and sure is Confidence.LOW:
             self._may_raise[key] = violation.raises, place.site
@@ -219,6 +223,20 @@ class Reporter:
             f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found
         }
         found = self._with_doubtful(found)
+        unchanged = {
+            f"`{text}` ({key[0]})"
+            for key, text in self._unchanged.items()
+            if text and key in self._found and self._counts(self._found[key])
+        }
+        if any(f.code == "DET405" and VARIABLE in f.remedy and self._counts(f) for f in found):
+            found = [_for_recurrent(f) for f in found]
+        if unchanged:
+            found = [
+                msgspec.structs.replace(f, unchanged=tuple(sorted(unchanged)))
+                if MODE in f.remedy and not f.op
+                else f
+                for f in found
+            ]
         if _only_demonstrates(self.run):
             found = [self._as_warning(f) for f in found]
         if self._spared and not raising and not self._varies_warned:
@@ -340,6 +358,18 @@ def seeded_generator(run: RunView, api: str) -> tuple[str, tuple[str, ...]]:
     return "pass `generator=torch.Generator().manual_seed(0)`", ()
 
 
+def _for_recurrent(finding: Finding) -> Finding:
+    """A finding of a program with recurrent layers of cuDNN: the workspace that it asks for is the one that they need."""
+    if _WORKSPACE not in finding.help:
+        return finding
+    help = finding.help.replace(_WORKSPACE, _OF_RECURRENT)
+    return msgspec.structs.replace(finding, help=help, remedy=(*finding.remedy, RECURRENT))
+
+
+_WORKSPACE, _OF_RECURRENT = '":4096:8"', '":16:8"'
+"""The value of cuBLAS's variable that a help asks for, and the one that deterministic mode and recurrent layers take."""
+
+
 def _covering(finding: Finding, ops: set[str]) -> Finding:
     """A finding that names the ops whose findings have its remedy."""
     if not ops:
@@ -423,6 +453,7 @@ class Rule:
         remedy: tuple[str, ...] = (),
         cause: tuple[str, ...] = (),
         raises: str = "",
+        unchanged: str = "",
         unless: str = "",
         only_with: tuple[str, ...] = (),
         alone: str = "",
@@ -447,6 +478,7 @@ class Rule:
                 remedy,
                 cause,
                 raises,
+                unchanged,
                 unless,
                 only_with,
                 alone,

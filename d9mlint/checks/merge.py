@@ -140,7 +140,7 @@ def _joined(group: list[Finding], training: Container[str], trials: Container[st
         and (f.severity is not Severity.ADVICE or f.message == best.message)
     }
     others = sorted(sure - {best.entry_point}, key=_scripts_first)
-    best = _after_fixing(best, group)
+    best = _naming_unchanged(_after_fixing(best, group), group)
     if not others or not best.entry_point:
         return best
     same = {f.entry_point for f in group if _is_said_of(f, message, ops)}
@@ -244,6 +244,16 @@ def _after_fixing(best: Finding, group: list[Finding]) -> Finding:
         first += f" ({'; '.join(ways)})"
     remedy = (*best.remedy, RAISES)
     return msgspec.structs.replace(best, help=f"{first}; then {_lower(best.help)}", remedy=remedy)
+
+
+def _naming_unchanged(best: Finding, group: list[Finding]) -> Finding:
+    """A finding whose remedy is deterministic mode, with what its programs have that differs in that mode too."""
+    unchanged = sorted({op for f in group for op in f.unchanged})
+    if not unchanged:
+        return best
+    them = "them" if len(unchanged) > 1 else "it"
+    help = f"{best.help}; deterministic mode does not change {_listed(unchanged)}: fix {them} too"
+    return msgspec.structs.replace(best, help=help)
 
 
 def _listed(names: list[str]) -> str:

@@ -328,8 +328,10 @@ class Targets:
     def _allowed(self, library: str) -> tuple[str | None, str]:
         """The newest release of a library that allows the release which is pinned of another one, and what says so."""
         for follower, leaders in _allowed_by().items():
+            if library not in leaders:
+                continue
             pin = next((one for one in pinned(self._pins.pins, follower) if not one.aside), None)
-            if library not in leaders or pin is None or not pin.settled:
+            if pin is None or not pin.settled:
                 continue
             chosen = pin.spec[2:].removesuffix(".*")
             if release := _built_with(leaders[library], chosen):

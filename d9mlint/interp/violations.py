@@ -16,8 +16,9 @@ class Violation(NamedTuple):
     An ``entry_wide`` one is about a whole program: it is none in the run over unreached code. ``subject`` is what it
     is about at this place, so that two of one rule can be distinguished. ``cause`` names the rule and subject of a
     finding with the same cause and remedy: beside that one it is advice. ``raises`` is the text of an op that raises in
-    deterministic mode, where it is about one. ``unless`` is as in a ``Finding``. ``only_with`` are rules of which the same
-    run has a finding, or else this one is mere advice, with ``alone`` as a note.
+    deterministic mode, where it is about one, and ``unchanged`` that of one that the mode leaves as it is. ``unless`` is
+    as in a ``Finding``. ``only_with`` are rules of which the same run has a finding, or else this one is mere advice, with
+    ``alone`` as a note.
     """
 
     code: str
@@ -35,6 +36,7 @@ class Violation(NamedTuple):
     remedy: tuple[str, ...] = ()
     cause: tuple[str, ...] = ()
     raises: str = ""
+    unchanged: str = ""
     unless: str = ""
     only_with: tuple[str, ...] = ()
     alone: str = ""

@@ -21,13 +21,14 @@ class Atomics(Rule):
         names = dict.fromkeys(("triton.language.atomic_add", "numba.cuda.atomic.sub", *known))
         return [(Listening(CallEvent, tuple(names)), self.atomic)]
 
-    def _add(self, call: CallEvent, what: str) -> None:
+    def _add(self, call: CallEvent, name: str, where: str = "") -> None:
         self.report(
             "DET408",
             call.node,
-            f"{what}: threads add in an arbitrary order, and floating-point sums depend on it",
+            f"`{name}`{where}: threads add in an arbitrary order, and floating-point sums depend on it",
             "reduce in a fixed order (sort by index and sum segments, or use a tree in shared memory), or add integers",
             subject=call.api,
+            unchanged=name,
         )
 
     def atomic(self, call: CallEvent) -> None:
@@ -37,7 +38,7 @@ class Atomics(Rule):
             value = call.args.get("val", 1)
         if isinstance(value, v.Lit) and isinstance(value.value, int):
             return
-        self._add(call, f"`{call_text(call)}`")
+        self._add(call, call_text(call))
 
     @on_call(
         "cupy.RawKernel",
@@ -51,5 +52,5 @@ class Atomics(Rule):
         for value in call.args.values():
             for one in value.elts if isinstance(value, v.Items) else (value,):
                 if isinstance(one, v.Lit) and isinstance(one.value, str) and "atomicAdd" in one.value:
-                    self._add(call, "`atomicAdd` in a kernel")
+                    self._add(call, "atomicAdd", " in a kernel")
                     return

@@ -1438,6 +1438,7 @@ def _judge(rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[
         raises=found.text
         if entry.library not in TF_LIBRARIES and _raises_in_mode(rule.run, entry, past)
         else "",
+        unchanged=found.text if code in _OWN_PLACE and _is_unchanged(rule.run, entry, past) else "",
     )
 
 
@@ -1451,6 +1452,16 @@ def _raises_in_mode(run: RunView, entry: OpEntry, past: OpHistory) -> bool:
     )
 
 
+def _is_unchanged(run: RunView, entry: OpEntry, past: OpHistory) -> bool:
+    """Whether an op differs in PyTorch's deterministic mode as it does without it, also in the modes of newer releases,
+    where the targeted one has none."""
+    if entry.library in TF_LIBRARIES or entry.library in OWN_DEVICE or past.behaviour != "silent":
+        return False
+    return not run.kb_matches("torch", "<1.7") or all(one.behaviour == "silent" for one in entry.history)
+
+
+_OWN_PLACE = ("DET401", "DET407")
+"""The rules of ops that are replaced where they are called."""
 _WITH_MODE = ("1.8", "1.13")
 """The first and the last release of PyTorch 1 that has the mode, under the name that it has now."""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge import Knowledge
-    from d9mlint.knowledge.schema import OpEntry
+    from d9mlint.knowledge.schema import OpEntry, RoleEntry
 
 CALLED = ".__call__"
 _MODULE = "torch.nn.Module"
@@ -52,9 +52,9 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if layers:
         return [tuple(entry.unless_mode) for layer in layers for entry in _switched(run.kb, layer)]
     found = [tuple(entry.unless_mode) for entry in _switched(run.kb, name) if _applies(run, entry, call)]
-    known = run.kb.role(name, "mode-changes-nothing")
-    if known is not None and known.when:
-        return found if all_hold(call.args, known.when, call.owner) is True else [()]
+    settled = _is_settled(run, name, call.args, call.owner)
+    if settled is not None:
+        return found if settled else [()]
     applied = run.kb.role(name, "calls-on-class")
     if applied is not None and is_followed(call.owner, applied):
         return found
@@ -94,8 +94,27 @@ def _times_nothing(run: RunView, name: str, args: v.Args) -> bool:
 
 def is_unknown_result(run: RunView, obj: v.Obj) -> bool:
     """Whether nobody knows what an object is that a function of a library gave, and what it runs when it is called."""
-    known = obj.api.rpartition(".")[2][:1].isupper()
+    # What a method of an object gives, as `cuda()`, is that object still.
+    settled = obj.owner is None and _is_settled(run, obj.api, obj.args) is True
+    known = obj.api.rpartition(".")[2][:1].isupper() or settled
     return not known and not made_of(run, obj.api, obj.args)
+
+
+def _is_settled(run: RunView, api: str, args: v.Args, owner: v.Value | None = None) -> bool | None:
+    """Whether the mode changes nothing of a call with its arguments, in the targeted release; None where no entry is about
+    this very name."""
+    entries = [one for one in run.kb.roles(api) if one.role == "mode-changes-nothing"]
+    if not entries:
+        return None
+    return any(
+        (not one.versions or run.kb_matches(one.library, one.versions))
+        and all_hold(args, one.when, owner) is True
+        for one in entries
+    )
+
+
+def _has_conditions(entry: RoleEntry) -> bool:
+    return bool(entry.when or entry.versions)
 
 
 def passes_back_alone(run: RunView, call: CallEvent) -> bool:
@@ -149,11 +168,12 @@ def _is_unchanged(kb: Knowledge, name: str) -> bool:
     packages and classes that a name is in, the innermost decides of which anything is known."""
     known = kb.role(name, "mode-changes-nothing")
     if known is not None:
-        return not known.when
+        return not _has_conditions(known)
     while name:
         if kb.role(name, "mode-may-change") is not None:
             return False
-        if name in PLAIN or kb.role(name, "mode-changes-nothing") is not None:
+        known = kb.role(name, "mode-changes-nothing")
+        if name in PLAIN or (known is not None and not known.versions):
             return True
         name = name.rpartition(".")[0]
     return False

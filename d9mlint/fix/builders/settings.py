@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from d9mlint.base.findings import RAISES, UNCOVERED, VARIABLE, WARNED, Confidence, Edit, Finding, Fix
+from d9mlint.base.findings import (
+    RAISES,
+    RECURRENT,
+    UNCOVERED,
+    VARIABLE,
+    WARNED,
+    Confidence,
+    Edit,
+    Finding,
+    Fix,
+)
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, Context, made
@@ -13,7 +23,7 @@ from d9mlint.fix.builders.seeds import MISSING, seed_block
 from d9mlint.fix.builders.start import Start, assigned_value, assignments, environment, with_one_import
 
 CUBLAS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-RECURRENT = ("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+CUBLAS_OF_RECURRENT = ("CUBLAS_WORKSPACE_CONFIG", ":16:8")
 """What the page of cuDNN's recurrent layers asks for, and every release of deterministic mode takes too."""
 BLOCKING = ("CUDA_LAUNCH_BLOCKING", "1")
 """What it asks for with CUDA 10.1, for which PyTorch was built before 1.5."""
@@ -101,7 +111,7 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     if not edits:
         return None
     if context.may_match(finding, "torch", ">=1.7,<2.10") and not assignments(start.code, CUBLAS[0]):
-        variable = environment(start.code, [CUBLAS])
+        variable = environment(start.code, [_workspace(finding, *group)])
         if variable is not None:
             variable, edits = _behind(start.code, variable, edits)
             # Where both would replace one text, the variable follows in the next round.
@@ -166,8 +176,13 @@ def cublas(context: Context, finding: Finding) -> Fix | None:
     if code is None:
         return None
     if finding.code != "DET405":
-        return _variable(code, entry, *CUBLAS)
-    return _variable(code, entry, *(RECURRENT if VARIABLE in finding.remedy else BLOCKING))
+        return _variable(code, entry, *_workspace(finding))
+    return _variable(code, entry, *(CUBLAS_OF_RECURRENT if VARIABLE in finding.remedy else BLOCKING))
+
+
+def _workspace(*findings: Finding) -> tuple[str, str]:
+    """The variable that gives cuBLAS its workspace, with the value that some findings ask for."""
+    return CUBLAS_OF_RECURRENT if any(RECURRENT in f.remedy for f in findings) else CUBLAS
 
 
 def _variable(code: Code, entry: str, name: str, value: str) -> Fix | None:
