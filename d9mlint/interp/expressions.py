@@ -791,7 +791,7 @@ def _bound(value: v.Value | None, missing: int | None) -> int | None:
 
 
 def _is_next(node: m.Expr | None, other: m.Expr | None, op: str) -> bool:
-    """Whether an expression is another one plus, or less, one: ``k + 1`` and ``k``."""
+    """Whether two expressions differ by one: ``k + 1`` and ``k``."""
     if not isinstance(node, m.BinOp) or node.op != op or other is None:
         return False
     one = isinstance(node.right, m.Const) and node.right.value == 1

@@ -83,7 +83,7 @@ def _constructors(interp: Interp, value: v.Inst, node: m.Name) -> Iterator[tuple
 
 
 def _stores_in_own(stmt: m.Stmt, function: m.Function, name: str) -> bool:
-    """Whether a method stores something in an attribute of its own object, and nowhere else."""
+    """Whether a method stores something in an attribute of the object that it is called on, and nowhere else."""
     targets = stmt.targets if isinstance(stmt, m.Assign) else [getattr(stmt, "target", None)]
     if function.cls < 0 or not function.params:
         return False
