@@ -39,6 +39,7 @@ from d9mlint.interp.containers import (
     rounds,
 )
 from d9mlint.interp.context import (
+    CALLED_BACK,
     CPU_CONTEXT,
     DIFFERENTIATED,
     FROZEN,
@@ -1299,6 +1300,7 @@ def callbacks(
     stage = api.rpartition(".")[2] in _PIPELINE_STAGES and not processes.is_pool(owner)
     pipeline = stage or interp.kb.role(api, "applies-to-items") is not None
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
+    run = partial(_called_back, interp, api, args, node, owner)
     name = f"{owner.type}{api[1:]}" if isinstance(owner, v.Obj) and api.startswith("*.") else api
     if stage and idle.is_dropped(interp, node, name):
         if interp.kb.role(name, "reads-later") is not None:
@@ -1311,15 +1313,18 @@ def callbacks(
         interp.sorting = node
     if contexts:
         with interp.within(*contexts):
-            given = _callbacks(interp, api, args, node, owner)
+            given = run()
     elif isinstance(owner, v.Obj) and processes.is_process_pool(owner):
-        given = processes.in_workers(
-            interp, owner, args, node, lambda: _callbacks(interp, api, args, node, owner)
-        )
+        given = processes.in_workers(interp, owner, args, node, run)
     else:
-        given = _callbacks(interp, api, args, node, owner)
+        given = run()
     interp.sorting = outer
     return given
+
+
+def _called_back(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Value | None:
+    with interp.within(CALLED_BACK):
+        return _callbacks(interp, api, args, node, owner)
 
 
 def _called_by(interp: Interp, api: str) -> tuple[str, ...]:

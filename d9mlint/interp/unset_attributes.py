@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
+from d9mlint.interp.context import CALLED_BACK
 from d9mlint.interp.missing_attributes import has, has_now
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_attributes, stores_of
@@ -40,6 +41,9 @@ def is_unset(interp: Interp, node: m.Name) -> bool:
         return False
     if has(interp, value, rest[0]) is False:
         return True
+    if CALLED_BACK in interp.contexts:
+        # The library that calls this may wait until the object is made.
+        return False
     among = [one for one in files if rest[0] in assigned_attributes(interp.whole(one))]
     return bool(among) and all(_is_later(interp, value, one, rest[0], node) for one in among)
 
