@@ -375,6 +375,10 @@ CASES = {
         "products-of-sparse-matrices.md",
         "self.edges @ self.layer(x)  # error: [DET401]",
     ),
+    "torch.sparse_decomposition": (
+        "products-of-sparse-matrices.md",
+        "torch.svd_lowrank(edges, q=5)  # error: [DET401]",
+    ),
     "torch.gather_backward.log_prob.independent": (
         "facts-torch.md",
         "several.sample()).mean()  # error: [DET402]",

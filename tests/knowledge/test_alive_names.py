@@ -76,11 +76,15 @@ def test_no_entry_stands_behind_one_that_says_the_same(compiled: Compiled, base:
     """Of several entries for one name the first is taken whose conditions hold: no two have the same."""
     hidden = []
     for role in compiled.roles:
-        part = (role.role, role.arg, role.pos, role.when)
+        part = (role.role, role.arg, role.pos, role.when, role.versions)
         for api in role.apis:
             names = [programs.example_name(api), *([f"?.{api.rpartition('.')[2]}"] if role.method else [])]
             alike = [
-                [one for one in base.roles(name) if (one.role, one.arg, one.pos, one.when) == part]
+                [
+                    one
+                    for one in base.roles(name)
+                    if (one.role, one.arg, one.pos, one.when, one.versions) == part
+                ]
                 for name in names
             ]
             if all(role not in same[:1] for same in alike):
