@@ -24,7 +24,7 @@ from d9mlint.ir.endings import never_run
 from d9mlint.ir.function_tables import only_calls, tables
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
-from d9mlint.project.entry_points import acts, calls_its_own, imports_of, is_built, is_main_test, may_be_built
+from d9mlint.project.entry_points import calls_its_own, imports_of, is_built, is_main_test, may_be_built
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
@@ -158,9 +158,6 @@ class Search:
             own = project.index.get(one.entry)
             if own is not None and (one.trains or any(gap.kind == "constant" for gap in one.gaps)):
                 self.used.add(own)
-            if own is not None and _is_flat(one, project):
-                self.used.add(own)
-                working.add(own)
             unsure = any(gap.kind in MATERIAL for gap in one.gaps)
             shown = own is not None and _is_shown(one, project)
             if shown and own is not None:
@@ -463,15 +460,6 @@ def _is_shown(program: EntryReport, project: Project) -> bool:
     if program.entry not in project.imported or program.trains or program.function:
         return False
     return not calls_its_own(project.modules.by_path[program.entry])
-
-
-def _is_flat(program: EntryReport, project: Project) -> bool:
-    """Whether a program does something in the body of a script that no other file imports, and that is not installed for
-    others: it is there to be run, also where it calls none of its functions."""
-    file = project.modules.by_path[program.entry]
-    if program.entry in project.imported or program.function or may_be_built(project.modules, file):
-        return False
-    return acts(file.facts.functions[0].body)
 
 
 def _failing(programs: Sequence[EntryReport], project: Project) -> dict[int, frozenset[tuple[int, int]]]:

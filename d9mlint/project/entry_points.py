@@ -74,7 +74,7 @@ def find_entries(
             entries.append(Entry(file, "console", console[file.path]))
         elif has_main_guard(file):
             entries.append(Entry(file, "main"))
-        elif file.path not in imported and (acts(file.facts.functions[0].body) or _computes(file)):
+        elif file.path not in imported and (_acts(file.facts.functions[0].body) or _computes(file)):
             entries.append(Entry(file, "script"))
         if file.path in console and not any(e.file is file for e in entries):
             entries.append(Entry(file, "console", console[file.path]))
@@ -304,18 +304,18 @@ def components(imports: Mapping[str, frozenset[str]]) -> Iterator[frozenset[str]
                 lowest[path] = min(lowest[path], numbers[target])
 
 
-def acts(body: list[m.Stmt]) -> bool:
+def _acts(body: list[m.Stmt]) -> bool:
     """Whether a module body does something when run: loops, calls for their effect, contexts."""
     for stmt in body:
         if isinstance(stmt, (m.For, m.While, m.With)):
             return True
         if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
             return True
-        if isinstance(stmt, m.If) and (acts(stmt.body) or acts(stmt.orelse)):
+        if isinstance(stmt, m.If) and (_acts(stmt.body) or _acts(stmt.orelse)):
             return True
-        if isinstance(stmt, m.Try) and any(map(acts, (stmt.body, stmt.orelse, stmt.final))):
+        if isinstance(stmt, m.Try) and any(map(_acts, (stmt.body, stmt.orelse, stmt.final))):
             return True
-        if isinstance(stmt, m.Match) and any(acts(case.body) for case in stmt.cases):
+        if isinstance(stmt, m.Match) and any(_acts(case.body) for case in stmt.cases):
             return True
     return False
 
