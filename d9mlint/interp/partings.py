@@ -45,11 +45,12 @@ class Open(NamedTuple):
 class Partings:
     """The branches of one run, but for those of imports: a run that takes an import over does not run them."""
 
-    __slots__ = ("_all", "_at", "_latest", "_of_rngs", "used")
+    __slots__ = ("_all", "_at", "_began", "_latest", "_of_rngs", "used")
 
     def __init__(self) -> None:
         self._all: list[Parting] = []
-        # The latest time at which one of the partings up to this one ended.
+        # When each began, and the latest time at which one of the partings up to it ended.
+        self._began: list[int] = []
         self._latest: list[int] = []
         # For each time that was asked for: how many partings were looked at, and the branches in which it lies.
         self._at: dict[int, tuple[int, dict[int, int]]] = {}
@@ -78,6 +79,7 @@ class Partings:
 
     def _append(self, parting: Parting) -> None:
         self._all.append(parting)
+        self._began.append(parting.spans[0][0])
         ended = parting.spans[-1][1]
         self._latest.append(max(ended, self._latest[-1]) if self._latest else ended)
 
@@ -100,9 +102,9 @@ class Partings:
         and partings that had ended before it was made are passed over."""
         looked_at, branches = self._at.get(time) or (bisect.bisect_left(self._latest, time), {})
         if looked_at < len(self._all):
-            for number, parting in enumerate(self._all[looked_at:], looked_at):
-                branch = parting.branch(time)
-                if branch is not None:
+            # Of an old object most began after it was made.
+            for number in range(looked_at, len(self._all)):
+                if self._began[number] < time and (branch := self._all[number].branch(time)) is not None:
                     branches[number] = branch
             self._at[time] = len(self._all), branches
         return branches
