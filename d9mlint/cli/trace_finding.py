@@ -29,7 +29,7 @@ BY_CAUSE = {
     "addresses": ("DET210",),
     "listing": ("DET209",),
     "entropy": ("DET101", "DET102", "DET103", "DET106", "DET107"),
-    "clock": ("DET107", "DET314"),
+    "clock": ("DET107", "DET216", "DET314"),
 }
 """The rules about what a further run has shown to be the cause: the run does not show the line, the rule does."""
 

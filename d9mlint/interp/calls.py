@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import (
     callers,
     collated,
+    columns,
     given_instead,
     graph_devices,
     graphs,
@@ -1457,7 +1458,11 @@ def _callbacks(
 
 def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Args | None:
     """What a function is called with that a call runs for each element of something."""
-    name = api if owner is None else f"{owner.type}{api[1:]}" if isinstance(owner, v.Obj) else ""
+    kind = owner.type if isinstance(owner, v.Obj) else ""
+    if isinstance(owner, v.Member) and isinstance(owner.owner, v.Obj):
+        # ``table.column`` is ``table["column"]``.
+        kind = interp.kb.result_type(f"{owner.owner.type}.column[]")
+    name = api if owner is None else f"{kind}{api[1:]}" if kind else ""
     if args.star or interp.kb.role(name, "calls-for-each") is None:
         return None
     if owner is None:
@@ -1465,7 +1470,9 @@ def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | No
     part = interp.kb.result_type(f"{owner.type}.part[]") if isinstance(owner, v.Obj) else ""
     if part:
         return v.Args([v.Obj(part, part), *args.pos[1:]], args.kw)
-    return v.Args([v.Obj("builtins.str")]) if kind_of_elements(interp, owner) == TEXT else None
+    if kind_of_elements(interp, owner) == TEXT:
+        return v.Args([v.Obj("builtins.str")])
+    return v.Args([columns.cell()]) if columns.is_column(owner) else None
 
 
 def _serve(interp: Interp, given: v.Value, node: Any) -> bool:

@@ -923,6 +923,8 @@ _ROLES = {
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",
     "clock": "reads the clock",
+    "date": "gives the date or time of the run",
+    "table": "is a table, or a column or row of one",
     "sized-by": "gives an array of the sizes that it is given",
     "stacks-rows": "gives one row for each of the items of its first argument",
     "takes-gradients": "takes gradients of tensors that the program names",

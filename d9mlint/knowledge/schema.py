@@ -90,6 +90,8 @@ Role = Literal[
     "checkpoints",
     "chosen-by-name",
     "clock",
+    "date",
+    "table",
     "colored-by",
     "compiles",
     "compares-fields",
