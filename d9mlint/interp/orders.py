@@ -673,6 +673,8 @@ class Orders:
             if given is not None and not self.loops and all(_is_all(interp, x) for x in args.pos):
                 # Nothing but texts of a set, or rows, in their order: that is what the program puts out.
                 self.decide(self._of_each_process(given))
+            for chosen in filter(None, (self._chosen(interp, one) for one in args.pos)):
+                self.decide(self._of_each_process(chosen))
             if any(not isinstance(value, v.Lit) for value in args.pos):
                 for loop in self.loops:
                     self._shown(interp, loop.order, within=True)
@@ -918,6 +920,11 @@ class Orders:
         """The part of an order that differs in each process, as that of a set of texts."""
         keys = tuple(key for key in order.keys if self.origins[key].elements in (TEXT, ANY))
         return order._replace(keys=keys) if keys and order.kind == SEQUENCE else None
+
+    def _chosen(self, interp: Interp, value: v.Value) -> Order | None:
+        """The order that decides which element a value is, the smallest or largest of some that may be equal."""
+        entry = interp.kb.order(value.api) if isinstance(value, v.Obj) and value.owner is None else None
+        return self.of(value) if entry is not None and entry.gives == "element" else None
 
     def _inner(self, order: Order | None) -> Order | None:
         """What sorting the elements leaves: the order inside of each."""
