@@ -30,6 +30,8 @@ class Dates(Rule):
         """An operator is applied."""
         # What is divided or added is the length of time between two times.
         api = self._dated(event.left, event.right) if event.op == "-" else ""
+        if event.op == "-" and not api and self._is_of_column(event.node):
+            api = self._date(event.left) or self._date(event.right)
         if api and not self._is_shown(event.node):
             self._report(event.node, f"what is computed here from `{api}()` and a table", api)
 
@@ -78,6 +80,12 @@ class Dates(Rule):
             else:
                 return ""
         return ""
+
+    def _is_of_column(self, node: Any) -> bool:
+        """Whether an expression gives a column of times: nothing else has parts under ``dt``."""
+        function = running(self.run)
+        user = parents(function).get(id(node)) if function is not None else None
+        return isinstance(user, m.Attr) and user.name.partition(".")[0] == "dt"
 
     def _is_shown(self, node: Any) -> bool:
         """Whether what an expression gives is only printed."""
