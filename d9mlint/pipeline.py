@@ -482,7 +482,7 @@ def _plan(
     targets = [one.with_inferred(releases) for one in asked]
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     named, unknown = named_entries(parts, by_path)
-    libraries = known.libraries | _asked_for(targets)
+    libraries = known.importable | _asked_for(targets)
     project = Project(files, found.root, libraries, named)
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)

@@ -24,7 +24,7 @@ def entry_graph(paths: Sequence[str], settings: Settings) -> Graph:
     """The entry points among ``paths``, and what they reach."""
     found, _, facts = gather_files(paths, settings)
     files = [ModuleFile(p, relative_to(p, found.root), f) for p, f in facts.items()]
-    modules = Modules(files, found.root, load().libraries | find_targets(found.root).libraries)
+    modules = Modules(files, found.root, load().importable | find_targets(found.root).libraries)
     result: list[dict[str, Any]] = []
     edges: set[tuple[str, str]] = set()
     seen: set[str] = set()

@@ -163,6 +163,8 @@ class Knowledge:
             for known in (self._rng, self._ops, compiled.exact, compiled.prefixes)
             for name in known
         )
+        self.importable = self.libraries | self._libraries
+        """Top-level names of libraries that facts of any kind are known of: a folder of this name is not meant."""
         for layer in layers:
             self._make_way(layer)
             self._index(layer)
