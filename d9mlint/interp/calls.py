@@ -1317,6 +1317,10 @@ def callbacks(
             given = run()
     elif isinstance(owner, v.Obj) and processes.is_process_pool(owner):
         given = processes.in_workers(interp, owner, args, node, run)
+    elif isinstance(owner, v.Obj) and processes.is_pool(owner):
+        sharing, interp.sharing = interp.sharing, processes.shared_by_tasks(interp, owner, api, node)
+        given = run()
+        interp.sharing = sharing
     else:
         given = run()
     interp.sorting = outer
@@ -1818,7 +1822,12 @@ def _call_member(
         use_object(interp, owner, v.NO_ARGS, node)
     if types == ["?"] or isinstance(owner, v.Obj):
         guess_method(interp, owner, name, args, node)
-    later = callbacks(interp, f"*.{name}", args, node, owner)
+    called_when_done = name == "add_done_callback" and processes.when_done(
+        interp, owner, name, args, None, node
+    )
+    later = None if called_when_done else callbacks(interp, f"*.{name}", args, node, owner)
+    if name == "apply_async":
+        processes.when_done(interp, owner, name, args, later, node)
     estimators.used(interp, owner, name, node)
     if isinstance(owner, v.Obj) and name.startswith("fit") and interp.kb.call_is("fits-parts", owner.api):
         _fit_parts(interp, owner, args, node)

@@ -1117,7 +1117,7 @@ class Orders:
             interp,
             "DET211",
             node,
-            f"`{name}` adds what any of several threads has ready first, and that order is kept",
+            f"`{name}` adds what any of several tasks has ready first, and that order is kept",
             "add the number of the item with each result, and sort by it or collect by key",
             subject="thread",
         )

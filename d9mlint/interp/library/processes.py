@@ -9,11 +9,12 @@ from d9mlint.interp import values as v
 from d9mlint.interp.context import SPAWNED, THREAD
 from d9mlint.interp.data import element
 from d9mlint.interp.devices import RANK
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.queues import SEVERAL
 from d9mlint.interp.state import MODE, RNG, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import called_name, nodes, parents
+from d9mlint.ir.traversal import called_name, nodes, parents, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -69,6 +70,79 @@ def of_thread(args: v.Args) -> v.Args:
 def is_pool(value: v.Value | None) -> bool:
     """Whether a value is a pool of workers."""
     return isinstance(value, v.Obj) and value.type.rpartition(".")[2] in _POOLS
+
+
+def shared_by_tasks(interp: Interp, pool: v.Obj, api: str, node: Any) -> int:
+    """The time until which lists were made that the tasks share which a method of a pool of threads starts: they add to
+    them in the order in which they get there. 0 where none do."""
+    if _has_one_worker(pool):
+        return 0
+    name = api.rpartition(".")[2]
+    if name in (*_MAPPING, *_STARMAPPING):
+        return HEAP.clock
+    return since_loop(interp, node)
+
+
+def since_loop(interp: Interp, node: Any) -> int:
+    """The time at which the loop began that starts several tasks; 0 where what a task is given may hold a list that is
+    its own, or where there is no such loop."""
+    rounds = interp.orders.rounds
+    if not rounds or not several_at_once(interp, node) or not isinstance(node, m.Call):
+        return 0
+    if _is_waited_for(interp, node):
+        return 0
+    parts = [*node.args, *(one.value for one in node.keywords)]
+    chosen = [one for one in parts if isinstance(one, (m.Subscript, m.Attr, m.Call))]
+    return 0 if any(isinstance(interp.value_of(one), _HOLDERS) for one in chosen) else rounds[-1].start
+
+
+_WAITING = frozenset({"result", "get", "wait"})
+
+
+def _is_waited_for(interp: Interp, node: m.Call) -> bool:
+    """Whether the loop that starts a task waits for it before it starts the next one."""
+    function = running_function(interp)
+    above = parents(function) if function is not None else {}
+    user, names = above.get(id(node)), set[str]()
+    if isinstance(user, m.Attr):
+        return user.name in _WAITING
+    if isinstance(user, m.Assign):
+        names = {one.id for one in user.targets if isinstance(one, m.Name)}
+    while user is not None and not isinstance(user, (m.For, m.While)):
+        user = above.get(id(user))
+    calls = [one for one in nodes(user.body) if isinstance(one, m.Call)] if user is not None else []
+    return any(called_name(one) in _WAITING and receiver(one) in names for one in calls)
+
+
+def _has_one_worker(pool: v.Obj) -> bool:
+    number = pool.args.get("max_workers", 0) or pool.args.get("processes", 0)
+    return isinstance(number, v.Lit) and number.value == 1
+
+
+def when_done(
+    interp: Interp, pool: v.Value | None, api: str, args: v.Args, given: v.Value | None, node: Any
+) -> bool:
+    """Call the function that is given to be called with each result, when that is there. Whether the call starts a task or
+    waits for one with such a function."""
+    name = api.rpartition(".")[2]
+    if name == "apply_async" and is_pool(pool):
+        called, result = args.get("callback", 3), given
+    elif name == "add_done_callback":
+        called, result = args.get("fn", 0), pool
+    else:
+        return False
+    if called is None:
+        return False
+    outer = interp.sharing
+    interp.sharing = 0 if isinstance(pool, v.Obj) and _has_one_worker(pool) else since_loop(interp, node)
+    for one in v.alternatives(called):
+        if isinstance(one, (v.Func, v.Partial, v.Member)):
+            interp.call(one, v.Args([result or v.UNKNOWN]), node)
+    interp.sharing = outer
+    return True
+
+
+_HOLDERS = (v.Items, v.Mapping, v.Inst, v.AnyOf)
 
 
 def is_process_pool(value: v.Value | None) -> bool:
