@@ -389,6 +389,7 @@ def call_function(
         bool(interp.decorated),
         interp.orders.key(),
         interp.sharing,
+        interp.among_processes,
     )
     outcomes = interp.memo.setdefault(key, [])
     arguments = (func.receiver or v.NONE, *args.pos, *(x for _, x in sorted(args.kw.items())))
@@ -1316,11 +1317,13 @@ def callbacks(
         with interp.within(*contexts):
             given = run()
     elif isinstance(owner, v.Obj) and processes.is_process_pool(owner):
-        given = processes.in_workers(interp, owner, args, node, run)
+        with processes.sharing(
+            interp, processes.shared_by_tasks(interp, owner, api, node), among_processes=True
+        ):
+            given = processes.in_workers(interp, owner, args, node, run)
     elif isinstance(owner, v.Obj) and processes.is_pool(owner):
-        sharing, interp.sharing = interp.sharing, processes.shared_by_tasks(interp, owner, api, node)
-        given = run()
-        interp.sharing = sharing
+        with processes.sharing(interp, processes.shared_by_tasks(interp, owner, api, node)):
+            given = run()
     else:
         given = run()
     interp.sorting = outer

@@ -1083,7 +1083,7 @@ class Orders:
             func = node.func if isinstance(node, m.Call) else None
             owner, around = self._kept(interp, owner, func.value if isinstance(func, m.Attr) else None)
             order = merge((order, around))
-        if isinstance(owner, v.Items) and owner.kind == "l" and owner.birth < interp.sharing:
+        if interp.sharing and _is_shared(interp, owner):
             order = merge((order, self._arrived_first(interp, node)))
         if order is not None and order.kind != INDEX:
             self.put(owner, merge((self.of(owner), order)))
@@ -1667,6 +1667,16 @@ def _is_collection(value: v.Value) -> bool:
     if isinstance(value, v.Obj):
         return value.api in _LISTS or _counts_keys(value)
     return isinstance(value, (v.Items, v.Mapping))
+
+
+def _is_shared(interp: Interp, owner: v.Value) -> bool:
+    """Whether a list is one that several tasks add to at the same time."""
+    if isinstance(owner, v.Obj):
+        held = interp.kb.role(owner.api, "shared-list") is not None
+        return held and owner.birth < interp.sharing
+    if not isinstance(owner, v.Items) or owner.kind != "l" or interp.among_processes:
+        return False
+    return owner.birth < interp.sharing
 
 
 def _is_all(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:

@@ -924,6 +924,7 @@ _ROLES = {
     "samples-actions": "samples random actions from the action space of the environment that it is given",
     "clock": "reads the clock",
     "date": "gives the date or time of the run",
+    "shared-list": "gives a list that processes share",
     "table": "is a table, or a column or row of one",
     "sized-by": "gives an array of the sizes that it is given",
     "stacks-rows": "gives one row for each of the items of its first argument",

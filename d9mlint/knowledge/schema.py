@@ -91,6 +91,7 @@ Role = Literal[
     "chosen-by-name",
     "clock",
     "date",
+    "shared-list",
     "table",
     "colored-by",
     "compiles",

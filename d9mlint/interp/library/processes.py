@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from d9mlint.interp import values as v
@@ -72,6 +73,18 @@ def is_pool(value: v.Value | None) -> bool:
     return isinstance(value, v.Obj) and value.type.rpartition(".")[2] in _POOLS
 
 
+@contextmanager
+def sharing(interp: Interp, since: int, among_processes: bool = False) -> Iterator[None]:
+    """What runs inside shares with others that run at the same time what was made before a time; processes, only lists
+    that a manager holds."""
+    outer = interp.sharing, interp.among_processes
+    interp.sharing, interp.among_processes = since, among_processes
+    try:
+        yield
+    finally:
+        interp.sharing, interp.among_processes = outer
+
+
 def shared_by_tasks(interp: Interp, pool: v.Obj, api: str, node: Any) -> int:
     """The time until which lists were made that the tasks share which a method of a pool of threads starts: they add to
     them in the order in which they get there. 0 where none do."""
@@ -133,12 +146,11 @@ def when_done(
         return False
     if called is None:
         return False
-    outer = interp.sharing
-    interp.sharing = 0 if isinstance(pool, v.Obj) and _has_one_worker(pool) else since_loop(interp, node)
-    for one in v.alternatives(called):
-        if isinstance(one, (v.Func, v.Partial, v.Member)):
-            interp.call(one, v.Args([result or v.UNKNOWN]), node)
-    interp.sharing = outer
+    since = 0 if isinstance(pool, v.Obj) and _has_one_worker(pool) else since_loop(interp, node)
+    with sharing(interp, since):
+        for one in v.alternatives(called):
+            if isinstance(one, (v.Func, v.Partial, v.Member)):
+                interp.call(one, v.Args([result or v.UNKNOWN]), node)
     return True
 
 
@@ -280,15 +292,13 @@ def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if func is None:
         return v.Obj(api, "", args, node)
     passed = of_thread(args)
-    outer = interp.sharing
-    if api == "threading.Thread":
-        interp.sharing = _shared_since(interp, node)
-        _in_state(interp, interp.state.copy(), func, passed, node)
-    else:
-        interp.sharing = 0
-        begin = _begin([api])
-        begin(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
-    interp.sharing = outer
+    among_processes = api != "threading.Thread"
+    with sharing(interp, _shared_since(interp, node), among_processes):
+        if among_processes:
+            begin = _begin([api])
+            begin(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
+        else:
+            _in_state(interp, interp.state.copy(), func, passed, node)
     return v.Obj(api, "", args, node)
 
 
