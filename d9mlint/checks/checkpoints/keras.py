@@ -197,6 +197,9 @@ def _models(call: CallEvent) -> Iterator[Site]:
     """Where the model was made whose method is called."""
     for one in v.alternatives(call.owner) if call.owner is not None else ():
         site = made_at(one) if isinstance(one, v.Obj) else None
+        if isinstance(one, v.Inst) and one.node is not None:
+            # Of the program's own class: only who makes it tells several apart.
+            site = Site(one.cls.file.path, one.node.start, one.node.end)
         if site is not None:
             yield site
 
