@@ -240,6 +240,8 @@ def of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
 
 def _of_module(interp: Interp, module: v.Obj, args: v.Args) -> Form:
     entry = interp.kb.tensor(module.api)
+    if entry is not None and any_holds(module.args, entry.unless) is not False:
+        entry = None
     if entry is None:
         # Transforms have no weights: what they give requires grad where what they are given does.
         is_transform = module.api.startswith("torchvision.transforms.")

@@ -980,7 +980,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
     where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
-    as are ``distinct``. ``along`` is the argument that names a dimension of which one element is left, or none unless the
+    as are ``distinct``. ``unless`` are conditions on the arguments that a module was made with: where one may hold,
+    nothing is known. ``along`` is the argument that names a dimension of which one element is left, or none unless the
     next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
     conditions on the arguments of a method that no other common class takes: something unknown whose method is called so
     is a tensor.
@@ -1041,6 +1042,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     sparse: bool | Literal["input", "inputs"] = False
     second: Literal["", "positions", "distinct"] = ""
     second_when: list[Condition] = []
+    unless: list[Condition] = []
     along: Other | None = None
     items: int | None = None
     tells: list[Condition] = []
