@@ -930,6 +930,7 @@ _ROLES = {
     "trains-in-epochs": "trains a model for as many epochs as the argument says that is named, or for one",
     "fits-data": "computes statistics of data where it is fitted",
     "computes": "computes something of its arguments and changes nothing",
+    "works-when-built": "works when a graph is built, and only computes when it runs",
     "changes-state": "changes or reads what outlives it, or runs a function",
     "sets-stop": "ends training",
     "stops-by-return": "ends training by what it returns",

@@ -292,6 +292,7 @@ Role = Literal[
     "splits-examples",
     "stands-for-text",
     "works-in-mode",
+    "works-when-built",
 ]
 Level = Literal["error", "warning", "advice"]
 OrderRole = Literal[
