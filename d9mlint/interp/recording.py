@@ -856,6 +856,7 @@ _ROLES = {
     "mode-changes-nothing": "gives the same bits in each run without deterministic mode",
     "mode-may-change": "may run ops that are not known",
     "model-input": "gives what a model is called with",
+    "gives-indices": "gives a tuple of indices that together name each position once at which something is true",
     "gives-positions": "gives each position at which something is true",
     "trains-estimator": "trains an estimator that it is given",
     "rounds-down": "gives the whole number below a value",

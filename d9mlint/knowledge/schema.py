@@ -130,6 +130,7 @@ Role = Literal[
     "gives-seed",
     "gives-loaded",
     "gives-number",
+    "gives-indices",
     "gives-positions",
     "gives-pair",
     "gives-something",

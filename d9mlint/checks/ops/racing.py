@@ -422,6 +422,9 @@ class Ops(ModesByWay, XlaDevices, Rule):
         if any(form(one).distinct or form(one).dtype in MASKS for one in places):
             # A mask too names each place at most once.
             return
+        role = self.run.kb.role(index.api, "gives-indices") if isinstance(index, v.Obj) else None
+        if role is not None and isinstance(index, v.Obj) and all_hold(index.args, role.when) is True:
+            return
         # Of fractions that are written where they were rounded to, several may have one place.
         several = writes_fraction(self.run, node)
         chosen = any(index_updates.has_duplicates(self.run, one) for one in places)
