@@ -75,6 +75,8 @@ _TORCH_LABEL = re.compile(r"\+pt(\d)(\d+)(?:cu\d+|cpu)$", re.ASCII)
 _WHOLE = 1_000_000
 _EXPLICIT = "@EXPLICIT"
 """The line before the packages in what `conda list --explicit` writes."""
+_EGG = re.compile(r"[#&]egg=([A-Za-z0-9][\w.-]*)", re.ASCII)
+"""The name by which the address of sources calls what they are of."""
 _PACKAGE = re.compile(r"://\S*/([\w.-]+)-(\d[\w.]*)-([\w.]+?)\.(?:conda|tar\.bz2)(?:#\w*)?$", re.ASCII)
 """The file of a package of conda: its name, version and build."""
 _PYTHON = re.compile(r"\s*(?:python-)?(\d+\.\d+(?:\.\d+)*)\s*$", re.ASCII | re.MULTILINE)
@@ -331,6 +333,9 @@ class _Reader:
                 name = url.group(1) if url else wheel.group(1)
                 local = _CPU_WHEEL.match(body, wheel.end(2))
                 self.add(name, f"=={wheel.group(2)}{'+cpu' if local else ''}", file, line, part, marker)
+            elif (source := url or _EGG.search(body)) is not None:
+                # Sources that say of what they are, and not of which release.
+                self.add(source.group(1), "", file, line, part, marker)
             return
         found = _REQUIREMENT.fullmatch(body)
         if found is None:

@@ -28,7 +28,13 @@ from d9mlint.interp.devices import (
     runner,
     runner_of,
 )
-from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, keras_device, of_keras
+from d9mlint.interp.environment import (
+    DEFAULT_BACKEND,
+    EARLIER_BACKENDS,
+    keras_backend,
+    keras_device,
+    of_keras,
+)
 from d9mlint.interp.events import (
     CallEvent,
     ContextEvent,
@@ -920,6 +926,8 @@ def _fits_keras(interp: Interp, node: Any) -> None:
         _trains_tf(interp, node, "fit")
     elif backend == "torch":
         _trains_torch(interp, node, "fit", keras_device(interp))
+    elif backend in EARLIER_BACKENDS:
+        note(interp, TRAIN, node, "fit")
 
 
 def _has_step(interp: Interp) -> bool:

@@ -17,6 +17,8 @@ NOT_SET = ""
 KERAS_BACKEND = "KERAS_BACKEND"
 DEFAULT_BACKEND = "tensorflow"
 _OTHER_BACKENDS = ("torch", "jax")
+EARLIER_BACKENDS = ("theano", "cntk")
+"""Those that Keras had beside TensorFlow before 2.4."""
 
 
 READ = "read: "
@@ -66,22 +68,24 @@ def permits(interp: RunView, only: dict[str, list[str]]) -> bool | None:
 def keras_backend(interp: RunView) -> str:
     """The backend of Keras as the program sets it; TensorFlow where it does not, empty for unknown.
 
-    Keras 2 has no other. What ``~/.keras/keras.json`` and the shell say is not known; but where a project asks for
-    Keras and one other backend alone, they say that one, as Keras would not start without.
+    Keras 2 has no other from 2.4 on, and ``tf.keras`` never had one. What ``~/.keras/keras.json`` and the shell say is not
+    known; but where a project asks for Keras and one other backend alone, they say that one, as Keras would not start
+    without.
     """
-    if interp.kb_matches("keras", "<3"):
+    earlier = interp.kb_matches("keras", "<2.4")
+    if interp.kb_matches("keras", "<3") and (not earlier or interp.uses("tensorflow")):
         return DEFAULT_BACKEND
     setting = effective(interp, KERAS_BACKEND)
     if setting is None:
-        return _required_backend(interp)
+        return _required_backend(interp, EARLIER_BACKENDS if earlier else _OTHER_BACKENDS)
     return setting.value or ""
 
 
-def _required_backend(interp: RunView) -> str:
+def _required_backend(interp: RunView, among: tuple[str, ...]) -> str:
     targets = interp.targets
     if targets is None or not targets.requires("keras") or targets.requires(DEFAULT_BACKEND):
         return DEFAULT_BACKEND
-    others = [name for name in _OTHER_BACKENDS if targets.requires(name)]
+    others = [name for name in among if targets.requires(name)]
     used = interp.uses("tensorflow") or len(others) != 1
     return DEFAULT_BACKEND if used else others[0]
 

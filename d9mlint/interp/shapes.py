@@ -69,6 +69,15 @@ def least(known: Form) -> int:
     return known.least if known.sizes is None else len(known.sizes)
 
 
+MASKS = frozenset({"bool", "uint8"})
+"""The element types with which a tensor that is an index is a mask."""
+
+
+def has_one_element(known: Form) -> bool:
+    """Whether a tensor surely has a single element."""
+    return known.sizes is not None and all(size == 1 for size in known.sizes)
+
+
 def with_dimension(known: Form, named: v.Value | None) -> Form:
     """A tensor that surely has the dimension that an argument names."""
     return known if named is None else known._replace(least=max(known.least, _needed([named])))

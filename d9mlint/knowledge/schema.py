@@ -133,6 +133,7 @@ Role = Literal[
     "gives-seed",
     "gives-loaded",
     "gives-number",
+    "gives-indices",
     "gives-positions",
     "gives-pair",
     "gives-something",
@@ -295,6 +296,7 @@ Role = Literal[
     "splits-examples",
     "stands-for-text",
     "works-in-mode",
+    "works-when-built",
 ]
 Level = Literal["error", "warning", "advice"]
 OrderRole = Literal[

@@ -65,7 +65,7 @@ from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_meth
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.naming import is_left_in_program, kept_layer, module_variable, needs_form_only
 from d9mlint.interp.places import Moment, Where
-from d9mlint.interp.shapes import form, is_dtype
+from d9mlint.interp.shapes import MASKS, form, has_one_element, is_dtype, is_number
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import CUBLAS, WARN_ONLY
@@ -413,16 +413,21 @@ class Ops(ModesByWay, XlaDevices, Rule):
 
     def _write(self, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
         # `x[index] = v` and `x[index] += v` with a tensor as index: index_put_ under another spelling.
-        if isinstance(value, v.Lit):
+        if all(is_number(one) or has_one_element(form(one)) for one in v.alternatives(value)):
             # One number for all places: whatever is written last, it is the same.
             return
         places = [one for one in _indices(index) if _is_tensor(one)]
         if not places:
             return
-        unique = any(form(one).distinct for one in places)
+        if any(form(one).distinct or form(one).dtype in MASKS for one in places):
+            # A mask too names each place at most once.
+            return
+        role = self.run.kb.role(index.api, "gives-indices") if isinstance(index, v.Obj) else None
+        if role is not None and isinstance(index, v.Obj) and all_hold(index.args, role.when) is True:
+            return
         # Of fractions that are written where they were rounded to, several may have one place.
-        several = not unique and writes_fraction(self.run, node)
-        chosen = not unique and any(index_updates.has_duplicates(self.run, one) for one in places)
+        several = writes_fraction(self.run, node)
+        chosen = any(index_updates.has_duplicates(self.run, one) for one in places)
         if several or _is_tensor(owner):
             known = known_call(self.run.kb, v.Args([index, value]), owner)
             call = CallEvent(SET_ITEM, v.NO_ARGS, node, owner)

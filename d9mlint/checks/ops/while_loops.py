@@ -83,20 +83,21 @@ def _draws(run: RunView, cell: v.Value) -> bool:
 
 
 class _Computations(Observer):
-    """The calls of ops that compute something of their arguments and nothing else, and the functions of the program
-    that make them."""
+    """The calls of ops that compute something of their arguments and nothing else, and of what works once, when the
+    graph is built; and the functions of the program that make them."""
 
     def __init__(self, run: RunView) -> None:
         super().__init__(run)
         self.seen: set[Site] = set()
-        """Calls that make such ops, and those of functions that were followed."""
+        """Such calls, and those of functions that were followed."""
         self.functions: dict[tuple[str, int], v.Func] = {}
         self._outside = len(run.stack())
 
     @on(CallEvent)
     def called(self, call: CallEvent) -> None:
         """An op is made, or something else is called."""
-        if computes(self.run.kb, call.api):
+        works_once = self.run.kb.role(call.api, "works-when-built") is not None
+        if works_once or computes(self.run.kb, call.api):
             self.seen.add(self.run.here(call.node))
         for frame in self.run.stack()[self._outside :]:
             if frame.call_site is not None:
@@ -106,7 +107,8 @@ class _Computations(Observer):
 
 
 def _only_computes(run: RunView, function: v.Value | None) -> bool:
-    """Whether all that a function calls are ops that compute something of their arguments and nothing else."""
+    """Whether all that a function calls are ops that compute something of their arguments and nothing else, and what works
+    once, when the graph is built."""
     if isinstance(function, v.Ext):
         return computes(run.kb, run.kb.canonical(function.name))
     if not isinstance(function, v.Func):
