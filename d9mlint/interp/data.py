@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import collated, parted, shapes, tensors
@@ -795,7 +795,7 @@ MAX_COMMANDS = 24
 """How many functions a table holds at most, if each of them is taken for a command of the program."""
 
 
-def cut_out(value: v.Items | v.Lit | v.Obj, bounds: list[v.Value]) -> v.Value:
+def cut_out(value: v.Items | v.Lit | v.Obj, bounds: Sequence[v.Value]) -> v.Value:
     """``value[lower:upper:step]`` of a sequence, a string or a container of modules."""
     numbers: list[Any] = [one.value if isinstance(one, v.Lit) else ... for one in bounds]
     known = all(x is None or (isinstance(x, int) and not isinstance(x, bool)) for x in numbers)

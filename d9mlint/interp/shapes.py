@@ -7,6 +7,7 @@ whether its elements are floating point numbers. Anything else is None, unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
@@ -612,21 +613,35 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
         return None
     taken: list[int | None] = []
     at, chosen = 0, 0
-    for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
+    axes = _axes(index)
+    for one in axes:
         if isinstance(one, v.Lit) and one.value is None:
             taken.append(1)
+            continue
+        if one is v.ELLIPSIS:
+            others = sum(x is not v.ELLIPSIS and v.is_none(x) is not True for x in axes)
+            end = max(at, at + len(old.sizes) - others)
+            taken.extend(old.sizes[at:end])
+            at = end
             continue
         at += 1
         if isinstance(one, v.Obj) and one.api == v.SLICE:
             taken.append(None)
         elif isinstance(one, v.Obj) and one.type == TENSOR and _stands_for_one(form(one)):
             chosen = max(chosen, least(form(one)))
+        elif isinstance(one, v.Items) and one.kind == "l" and one.elts and all(map(is_number, one.elts)):
+            chosen = max(chosen, 1)
         elif not (isinstance(one, v.Lit) and isinstance(one.value, int)):
             return None
     left = (None,) * (len(old.sizes) - at)
     # Where the dimensions of index tensors stand depends on what is between them.
     sizes = (*((None,) * (chosen + len(taken))), *left) if chosen else (*taken, *left)
     return sizes if at <= len(old.sizes) and len(sizes) <= MAX_RANK else None
+
+
+def _axes(index: v.Value) -> Sequence[v.Value]:
+    """What an index has for each dimension."""
+    return index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,)
 
 
 def _stands_for_one(index: Form) -> bool:
@@ -641,14 +656,14 @@ def _stands_for_one(index: Form) -> bool:
 def least_of_item(old: Form, index: v.Value) -> int:
     """How many dimensions ``tensor[index]`` has at least."""
     kept = added = fewer = 0
-    for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
+    for one in _axes(index):
         if isinstance(one, v.Lit) and one.value is None:
             added += 1
         elif isinstance(one, v.Obj) and one.api == v.SLICE:
             kept += 1
         elif isinstance(one, v.Lit) and type(one.value) is int:
             fewer += 1
-        elif not (isinstance(one, v.Lit) and one.value is ...):
+        elif one is not v.ELLIPSIS:
             # A mask stands for several dimensions.
             return kept + added
     return max(kept, least(old) - fewer) + added
@@ -705,12 +720,20 @@ _NUMBERS = (NUMBER, "builtins.len")
 
 def dimension_of_item(index: v.Value) -> int | None:
     """The dimension of one element that ``tensor[:, None]`` adds, or that ``tensor[:, k:k + 1]`` and ``tensor[:, [k]]``
-    leave."""
-    axes = index.elts if isinstance(index, v.Items) and index.kind == "t" else [index]
+    leave. Behind an ellipsis, as in ``tensor[..., None]``, dimensions are counted from the last one."""
+    axes = _axes(index)
+    first = _first_of_one(axes)
+    if first is not None or v.ELLIPSIS not in axes:
+        return first
+    last = _first_of_one(axes[::-1])
+    return None if last is None else -1 - last
+
+
+def _first_of_one(axes: Sequence[v.Value]) -> int | None:
     for at, one in enumerate(axes):
         if _is_of_one(one):
             return at
-        if not v.is_slice(one):
+        if one is v.ELLIPSIS or not v.is_slice(one):
             return None
     return None
 
