@@ -469,12 +469,17 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
         return interp.eval(node.right) if known == (node.op == "and") else left
     if known is None:
         right = narrowed(interp, node.left, node.op == "and", lambda: interp.eval(node.right))
-        return v.join((left, right))
+        return right if _is_never_true(node, right) else v.join((left, right))
     outcome = [left]
     needed = known == (node.op == "and")
     runs: list[Callable[[], None]] = [lambda: outcome.append(interp.eval(node.right)), lambda: None]
     interp.branch(runs, keep=0 if needed else 1, option=v.option_of(left))
-    return outcome[-1] if needed else left
+    return outcome[-1] if needed or _is_never_true(node, outcome[-1]) else left
+
+
+def _is_never_true(node: m.BoolOp, right: v.Value) -> bool:
+    """Whether ``left and right`` is false whatever ``left`` is, because ``right`` is False."""
+    return node.op == "and" and isinstance(right, v.Lit) and right.value is False and not right.option
 
 
 def _unary(interp: Interp, node: m.Unary) -> v.Value:
