@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import collated, parted, shapes, tensors
+from d9mlint.interp import collated, made_tables, parted, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
@@ -1076,6 +1076,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             # On another path something else may be there, which the library may have put there.
             value = v.join((owner.attrs.get(index.value, v.UNKNOWN), value))
         owner.attrs[index.value] = value
+    elif isinstance(owner, v.Obj | v.Member):
+        made_tables.changed(owner)
     elif isinstance(owner, v.Inst):
         found = owner.cls.find("__setitem__")
         if found is not None:

@@ -735,6 +735,8 @@ _ROLES = {
     "repeats": "calls a function in each round of a loop",
     "asks-for-group": "asks whether the program has a process group",
     "makes-group": "may make a process group",
+    "makes-table": "makes a table of the columns or rows that it is given",
+    "keeps-cells": "gives rows or columns of its receiver as they are",
     "makes-no-group": "is a library that makes no process group",
     "asks-for-gpu": "asks its library for a GPU, or says how it is to use one",
     "places-on-devices": "says for each operation one of the devices that it is given",
