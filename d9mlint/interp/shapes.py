@@ -75,6 +75,16 @@ def with_dimension(known: Form, named: v.Value | None) -> Form:
     return known if named is None else known._replace(least=max(known.least, _needed([named])))
 
 
+def without_single(known: Form, dimension: object) -> Form:
+    """A tensor of known sizes that has all its elements along a dimension, without its others, which have one each."""
+    sizes = known.sizes
+    if sizes is None or type(dimension) is not int or not -len(sizes) <= dimension < len(sizes):
+        return known
+    at = dimension % len(sizes)
+    is_line = all(size == 1 for place, size in enumerate(sizes) if place != at)
+    return known._replace(sizes=(sizes[at],)) if is_line and sizes[at] != 1 else known
+
+
 def is_rank(known: Form, wanted: list[int]) -> bool | None:
     """Whether a tensor has one of some numbers of dimensions; None for unknown."""
     if known.sizes is not None:
