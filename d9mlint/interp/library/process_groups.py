@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _RUNS_OTHERS = frozenset({"importlib", "runpy", "code", "codeop", "pkgutil", "imp", "pdb", "timeit"})
 """Modules of Python that run code which is not imported by a statement."""
 _RUNS_TEXTS = frozenset({"exec", "eval", "__import__", "get_ipython"})
+_MOST_FILES = 30
+"""The files of the largest program that is looked at as a whole."""
 _texts: dict[int, tuple[object, bool]] = memo()
 
 
@@ -28,7 +30,9 @@ def asked(interp: Interp, api: str) -> v.Value | None:
     group; None for unknown. A launcher makes none: the program itself has to."""
     if "asks-for-group" not in interp.kb.by_role(api) or interp.entry is None or interp.importing:
         return None
-    return v.FALSE if _has_none(interp, interp.entry) else None
+    if interp.without_group is None:
+        interp.without_group = _has_none(interp, interp.entry)
+    return v.FALSE if interp.without_group else None
 
 
 def _has_none(interp: Interp, entry: ModuleFile) -> bool:
@@ -44,7 +48,7 @@ def _has_none(interp: Interp, entry: ModuleFile) -> bool:
         if _runs_texts(facts):
             return False
         for found in _imported(interp, file):
-            if found is None:
+            if found is None or len(known) > _MOST_FILES:
                 return False
             if found.path not in known:
                 known.add(found.path)
