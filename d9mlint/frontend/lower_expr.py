@@ -20,6 +20,7 @@ from d9mlint.ir.nodes import (
     Compare,
     Const,
     Dict,
+    Dots,
     Expr,
     IfExp,
     Keyword,
@@ -347,6 +348,8 @@ def _subscript(c: Cursor, node: Node) -> Expr:
 
 def _index(c: Cursor, node: Node) -> Expr:
     value = lower(c, node.value)
+    if isinstance(value, Other) and node.value.__class__ is cst.Ellipsis:
+        return Dots(value.start, value.end)
     return Star(value) if node.star else value
 
 

@@ -168,8 +168,11 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         return None if not kind else kind in _list(test.is_a)
     if test.rank is not None:
         tensor = shapes.form(value)
-        if test.along is not None and tensor.sizes is None:
-            tensor = shapes.with_dimension(tensor, _dimension(args, test.along, owner))
+        along = None if test.along is None else _dimension(args, test.along, owner)
+        if tensor.sizes is None:
+            tensor = shapes.with_dimension(tensor, along)
+        elif test.lone and isinstance(along, v.Lit):
+            tensor = shapes.without_single(tensor, along.value)
         return shapes.is_rank(tensor, _list(test.rank))
     if test.dtype is not None:
         if shapes.WHOLE in _list(test.dtype) and shapes.is_whole(shapes.form(value)):

@@ -221,6 +221,6 @@ def _of_annotation(node: m.Expr) -> str:
         if node.value.id.lower().endswith("tuple"):
             parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
             # Dots stand for more of the same.
-            kinds = {_of_annotation(one) for one in parts if not isinstance(one, m.Other)}
+            kinds = {_of_annotation(one) for one in parts if not isinstance(one, m.Dots)}
             return kinds.pop() if len(kinds) == 1 else ""
     return ""

@@ -93,6 +93,7 @@ from d9mlint.interp.library import (
     kept_arguments,
     own_gradients,
     own_methods,
+    process_groups,
     processes,
     records,
     reflection,
@@ -1147,6 +1148,8 @@ def _call_external(
         return v.NONE
     elif (generator := _generator_for(interp, api, args, node)) is not None:
         return generator
+    elif (grouped := process_groups.asked(interp, api)) is not None:
+        return grouped
     else:
         if not interp.kb.gives(api):
             _may_fill(args, api in GOING_THROUGH)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import collated, parted, shapes, tensors
+from d9mlint.interp import collated, made_tables, parted, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
@@ -795,7 +795,7 @@ MAX_COMMANDS = 24
 """How many functions a table holds at most, if each of them is taken for a command of the program."""
 
 
-def cut_out(value: v.Items | v.Lit | v.Obj, bounds: list[v.Value]) -> v.Value:
+def cut_out(value: v.Items | v.Lit | v.Obj, bounds: Sequence[v.Value]) -> v.Value:
     """``value[lower:upper:step]`` of a sequence, a string or a container of modules."""
     numbers: list[Any] = [one.value if isinstance(one, v.Lit) else ... for one in bounds]
     known = all(x is None or (isinstance(x, int) and not isinstance(x, bool)) for x in numbers)
@@ -1076,6 +1076,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             # On another path something else may be there, which the library may have put there.
             value = v.join((owner.attrs.get(index.value, v.UNKNOWN), value))
         owner.attrs[index.value] = value
+    elif isinstance(owner, v.Obj | v.Member):
+        made_tables.changed(owner)
     elif isinstance(owner, v.Inst):
         found = owner.cls.find("__setitem__")
         if found is not None:

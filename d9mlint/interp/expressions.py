@@ -469,12 +469,17 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
         return interp.eval(node.right) if known == (node.op == "and") else left
     if known is None:
         right = narrowed(interp, node.left, node.op == "and", lambda: interp.eval(node.right))
-        return v.join((left, right))
+        return right if _is_never_true(node, right) else v.join((left, right))
     outcome = [left]
     needed = known == (node.op == "and")
     runs: list[Callable[[], None]] = [lambda: outcome.append(interp.eval(node.right)), lambda: None]
     interp.branch(runs, keep=0 if needed else 1, option=v.option_of(left))
-    return outcome[-1] if needed else left
+    return outcome[-1] if needed or _is_never_true(node, outcome[-1]) else left
+
+
+def _is_never_true(node: m.BoolOp, right: v.Value) -> bool:
+    """Whether ``left and right`` is false whatever ``left`` is, because ``right`` is False."""
+    return node.op == "and" and isinstance(right, v.Lit) and right.value is False and not right.option
 
 
 def _unary(interp: Interp, node: m.Unary) -> v.Value:
@@ -546,11 +551,13 @@ def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
     value = interp.eval(node.value)
     if isinstance(node.index, m.Slice):
         part = node.index
-        bounds = [v.NONE if x is None else interp.eval(x) for x in (part.lower, part.upper, part.step)]
+        bounds = _bounds(interp, part)
         if isinstance(value, (v.Items, v.Lit)) or (isinstance(value, v.Obj) and value.api in CONTAINERS):
             result = cut_out(value, bounds)
         else:
-            result = part_of(interp, value, subscript(interp, value, v.UNKNOWN, node))
+            of_tensor = isinstance(value, v.Obj) and value.type == shapes.TENSOR
+            rows = _of_bounds(part, *bounds) if of_tensor else v.UNKNOWN
+            result = part_of(interp, value, subscript(interp, value, rows, node))
         index: v.Value = v.UNKNOWN
     else:
         index = interp.eval(node.index)
@@ -771,21 +778,30 @@ def _walrus(interp: Interp, node: m.Walrus) -> v.Value:
 
 
 def _slice(interp: Interp, node: m.Slice) -> v.Value:
+    return _of_bounds(node, *_bounds(interp, node))
+
+
+def _bounds(interp: Interp, node: m.Slice) -> tuple[v.Value, v.Value, v.Value]:
     lower, upper, step = (
-        None if one is None else interp.eval(one) for one in (node.lower, node.upper, node.step)
+        v.NONE if one is None else interp.eval(one) for one in (node.lower, node.upper, node.step)
     )
-    if step is not None:
+    return lower, upper, step
+
+
+def _of_bounds(node: m.Slice, lower: v.Value, upper: v.Value, step: v.Value) -> v.Value:
+    """What stands for a slice, whose bounds are evaluated."""
+    if step is not v.NONE:
         return v.ANY_SLICE
     first, end = _bound(lower, 0), _bound(upper, None)
-    if first is not None and (end == first + 1 if end is not None else upper is None and first == -1):
+    if first is not None and (end == first + 1 if end is not None else upper is v.NONE and first == -1):
         return v.SLICE_OF_ONE if end != 0 else v.ANY_SLICE
     follows = _is_next(node.upper, node.lower, "+") or _is_next(node.lower, node.upper, "-")
     return v.SLICE_OF_ONE if follows else v.ANY_SLICE
 
 
-def _bound(value: v.Value | None, missing: int | None) -> int | None:
+def _bound(value: v.Value, missing: int | None) -> int | None:
     """The number that bounds a slice, where the program says it."""
-    if value is None:
+    if value is v.NONE:
         return missing
     return value.value if isinstance(value, v.Lit) and type(value.value) is int and not value.option else None
 
@@ -800,6 +816,10 @@ def _is_next(node: m.Expr | None, other: m.Expr | None, op: str) -> bool:
 
 def _other(interp: Interp, node: Any) -> v.Value:
     return v.UNKNOWN
+
+
+def _dots(interp: Interp, node: m.Dots) -> v.Value:
+    return v.ELLIPSIS
 
 
 EVAL: dict[type, Callable[[Interp, Any], v.Value]] = {
@@ -824,4 +844,5 @@ EVAL: dict[type, Callable[[Interp, Any], v.Value]] = {
     m.Slice: _slice,
     m.Other: _other,
     m.Bytes: _other,
+    m.Dots: _dots,
 }

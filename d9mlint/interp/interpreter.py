@@ -200,6 +200,8 @@ class Interp:
         self.gradient_calls: dict[tuple[str, int], bool] = {}
         # And which of their parameters are given tensors that do not require grad in all calls.
         self.without_gradient: dict[tuple[str, int], frozenset[str]] = {}
+        # Whether nothing that the program may run makes a process group; None until that is asked.
+        self.without_group: bool | None = None
         # Whose code was read, see ``trail``.
         self.trail: Trail = []
         self.state = State()

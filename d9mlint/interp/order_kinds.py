@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.interp import attribute_kinds, columns, number_uses
+from d9mlint.interp import attribute_kinds, columns, made_tables, number_uses
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.ir import nodes as m
@@ -45,7 +45,7 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
         kind = _elements(interp, value, depth)
         return _HASHED.get(kind, kind)
     if isinstance(value, v.Member):
-        return _of_column(interp, value.owner, value.name)
+        return _of_column(interp, value.owner, value.name, depth)
     if isinstance(value, v.AnyOf):
         kinds = {kind_of_elements(interp, one, node, depth + 1) for one in value.values}
         return kinds.pop() if len(kinds) == 1 else ""
@@ -122,19 +122,22 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         names = name.elts if isinstance(name, v.Items) else [name]
         columns_named = [one.value for one in names if isinstance(one, v.Lit) and isinstance(one.value, str)]
         if columns_named and len(columns_named) == len(names):
-            kinds = [_of_column(interp, value.owner, one) for one in columns_named]
+            kinds = [_of_column(interp, value.owner, one, depth) for one in columns_named]
             return kinds[0] if len(kinds) == 1 else _together([_HASHED.get(one, one) for one in kinds])
         return (
             _elements(interp, value.owner, depth + 1)
             if isinstance(value.owner, v.Obj) and depth < _DEPTH
             else ""
         )
+    named = made_tables.labels(interp, value)
+    if named is not None:
+        return kind_of_elements(interp, named, None, depth + 1)
     if entry is None:
         return TEXT if value.type in _TEXTS else ""
     if entry.dtype:
-        named = _of_dtype(value.args.get(entry.dtype, entry.dtype_pos))
-        if named is not None:
-            return named
+        kind = _of_dtype(value.args.get(entry.dtype, entry.dtype_pos))
+        if kind is not None:
+            return kind
     if entry.elements == "same":
         owner = value.owner
         if isinstance(owner, v.Obj) and depth < _DEPTH:
@@ -154,8 +157,12 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
     return ""
 
 
-def _of_column(interp: Interp, table: v.Value, name: str) -> str:
-    """What the elements of a column are, where the program says so when it reads the table or converts its columns."""
+def _of_column(interp: Interp, table: v.Value, name: str, depth: int) -> str:
+    """What the elements of a column are, where the program says so when it reads the table or converts its columns, or
+    makes the table of them."""
+    made = made_tables.column(interp, table, name)
+    if made is not None:
+        return kind_of_elements(interp, made, None, depth + 1)
     for _ in range(_DEPTH):
         if not isinstance(table, v.Obj):
             break

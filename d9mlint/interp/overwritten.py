@@ -353,5 +353,4 @@ def _is_all(index: Any, key: v.Value) -> bool:
         return bool(index.elts) and all(_is_all(one, v.UNKNOWN) for one in index.elts)
     if isinstance(index, m.Slice):
         return index.lower is index.upper is index.step is None
-    # An ellipsis is not a node.
-    return isinstance(index, m.Other) and index.end - index.start == len("...")
+    return isinstance(index, m.Dots)

@@ -7,6 +7,7 @@ whether its elements are floating point numbers. Anything else is None, unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
@@ -81,6 +82,16 @@ def has_one_element(known: Form) -> bool:
 def with_dimension(known: Form, named: v.Value | None) -> Form:
     """A tensor that surely has the dimension that an argument names."""
     return known if named is None else known._replace(least=max(known.least, _needed([named])))
+
+
+def without_single(known: Form, dimension: object) -> Form:
+    """A tensor of known sizes that has all its elements along a dimension, without its others, which have one each."""
+    sizes = known.sizes
+    if sizes is None or type(dimension) is not int or not -len(sizes) <= dimension < len(sizes):
+        return known
+    at = dimension % len(sizes)
+    is_line = all(size == 1 for place, size in enumerate(sizes) if place != at)
+    return known._replace(sizes=(sizes[at],)) if is_line and sizes[at] != 1 else known
 
 
 def is_rank(known: Form, wanted: list[int]) -> bool | None:
@@ -621,21 +632,35 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
         return None
     taken: list[int | None] = []
     at, chosen = 0, 0
-    for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
+    axes = _axes(index)
+    for one in axes:
         if isinstance(one, v.Lit) and one.value is None:
             taken.append(1)
+            continue
+        if one is v.ELLIPSIS:
+            others = sum(x is not v.ELLIPSIS and v.is_none(x) is not True for x in axes)
+            end = max(at, at + len(old.sizes) - others)
+            taken.extend(old.sizes[at:end])
+            at = end
             continue
         at += 1
         if isinstance(one, v.Obj) and one.api == v.SLICE:
             taken.append(None)
         elif isinstance(one, v.Obj) and one.type == TENSOR and _stands_for_one(form(one)):
             chosen = max(chosen, least(form(one)))
+        elif isinstance(one, v.Items) and one.kind == "l" and one.elts and all(map(is_number, one.elts)):
+            chosen = max(chosen, 1)
         elif not (isinstance(one, v.Lit) and isinstance(one.value, int)):
             return None
     left = (None,) * (len(old.sizes) - at)
     # Where the dimensions of index tensors stand depends on what is between them.
     sizes = (*((None,) * (chosen + len(taken))), *left) if chosen else (*taken, *left)
     return sizes if at <= len(old.sizes) and len(sizes) <= MAX_RANK else None
+
+
+def _axes(index: v.Value) -> Sequence[v.Value]:
+    """What an index has for each dimension."""
+    return index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,)
 
 
 def _stands_for_one(index: Form) -> bool:
@@ -650,14 +675,14 @@ def _stands_for_one(index: Form) -> bool:
 def least_of_item(old: Form, index: v.Value) -> int:
     """How many dimensions ``tensor[index]`` has at least."""
     kept = added = fewer = 0
-    for one in index.elts if isinstance(index, v.Items) and index.kind == "t" else (index,):
+    for one in _axes(index):
         if isinstance(one, v.Lit) and one.value is None:
             added += 1
         elif isinstance(one, v.Obj) and one.api == v.SLICE:
             kept += 1
         elif isinstance(one, v.Lit) and type(one.value) is int:
             fewer += 1
-        elif not (isinstance(one, v.Lit) and one.value is ...):
+        elif one is not v.ELLIPSIS:
             # A mask stands for several dimensions.
             return kept + added
     return max(kept, least(old) - fewer) + added
@@ -714,12 +739,20 @@ _NUMBERS = (NUMBER, "builtins.len")
 
 def dimension_of_item(index: v.Value) -> int | None:
     """The dimension of one element that ``tensor[:, None]`` adds, or that ``tensor[:, k:k + 1]`` and ``tensor[:, [k]]``
-    leave."""
-    axes = index.elts if isinstance(index, v.Items) and index.kind == "t" else [index]
+    leave. Behind an ellipsis, as in ``tensor[..., None]``, dimensions are counted from the last one."""
+    axes = _axes(index)
+    first = _first_of_one(axes)
+    if first is not None or v.ELLIPSIS not in axes:
+        return first
+    last = _first_of_one(axes[::-1])
+    return None if last is None else -1 - last
+
+
+def _first_of_one(axes: Sequence[v.Value]) -> int | None:
     for at, one in enumerate(axes):
         if _is_of_one(one):
             return at
-        if not v.is_slice(one):
+        if one is v.ELLIPSIS or not v.is_slice(one):
             return None
     return None
 

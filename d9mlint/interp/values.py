@@ -594,6 +594,8 @@ OBJECT = "builtins.object"
 ANY_SLICE = Obj(SLICE)
 SLICE_OF_ONE = Obj(SLICE)
 """A slice that is known to take one element: ``:1``, ``k:k + 1``."""
+ELLIPSIS = Obj("builtins.Ellipsis")
+"""``...`` as an index."""
 NONE = Lit(None)
 TRUE = Lit(True)
 FALSE = Lit(False)
@@ -708,8 +710,8 @@ def candidates(values: Iterable[Value]) -> Value:
 
 
 def is_slice(index: Value) -> bool:
-    """Whether an index is a slice of any length."""
-    return isinstance(index, Obj) and index.api == SLICE
+    """Whether an index is a slice of any length, or an ellipsis, which stands for slices of dimensions as they are."""
+    return index is ELLIPSIS or (isinstance(index, Obj) and index.api == SLICE)
 
 
 def join(values: Iterable[Value], most: int = MAX_ALTERNATIVES) -> Value:

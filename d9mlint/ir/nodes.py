@@ -21,7 +21,7 @@ import msgspec
 
 from d9mlint.ir.limits import frames
 
-SCHEMA = 8
+SCHEMA = 9
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 T = TypeVar("T")
 FRAMES = 4000
@@ -212,7 +212,7 @@ class Slice(_Node, frozen=True, tag=19):
 
 
 class Other(_Node, frozen=True, tag=20):
-    """Anything else (an ellipsis, a complex number, a huge int)."""
+    """Anything else (a complex number, a huge int, an ellipsis outside a subscript)."""
 
     start: int
     end: int
@@ -220,6 +220,13 @@ class Other(_Node, frozen=True, tag=20):
 
 class Bytes(_Node, frozen=True, tag=21):
     """A bytes literal; its value is not kept."""
+
+    start: int
+    end: int
+
+
+class Dots(_Node, frozen=True, tag=22):
+    """``...`` inside a subscript."""
 
     start: int
     end: int
@@ -247,6 +254,7 @@ Expr = (
     | Slice
     | Other
     | Bytes
+    | Dots
 )
 
 # ----------------------------------------------------------------------------------------- statements

@@ -60,6 +60,7 @@ Role = Literal[
     "applies",
     "applies-to-items",
     "asks-for-gpu",
+    "asks-for-group",
     "asserts",
     "async-collective",
     "async-copy",
@@ -150,6 +151,7 @@ Role = Literal[
     "item-method",
     "iterates",
     "keeps-arguments",
+    "keeps-cells",
     "keeps-constructor",
     "keeps-fields",
     "keeps-keywords",
@@ -165,7 +167,10 @@ Role = Literal[
     "merges-configurations",
     "batch-size",
     "machine-sized",
+    "makes-group",
     "makes-key",
+    "makes-no-group",
+    "makes-table",
     "makes-text",
     "manages-states",
     "mode-changes-nothing",
@@ -402,6 +407,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``, ``uneven``,
     ``multiple``,
     ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
+    ``lone`` beside ``along``: other dimensions of one element do not count for ``rank``.
     ``requires_grad``: of a tensor; ``sparse``: it is seen to be one of a sparse layout.
 
     A test with ``if_unknown: false`` does not hold where nothing is known of its argument.
@@ -436,6 +442,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     made_by: list[str] | None = None
     rank: int | list[int] | None = None
     along: Other | None = None
+    lone: bool = False
     if_unknown: Literal[False] | msgspec.UnsetType = msgspec.UNSET
     dtype: str | list[str] | None = None
     elements: int | None = None
@@ -455,7 +462,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
 CONDITION_TESTS = tuple(
     name
     for name in Condition.__struct_fields__
-    if name not in ("arg", "pos", "item", "default", "along", "if_unknown")
+    if name not in ("arg", "pos", "item", "default", "along", "lone", "if_unknown")
 )
 """The names of the tests of which a condition has exactly one."""
 
