@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _RUNS_OTHERS = frozenset({"importlib", "runpy", "code", "codeop", "pkgutil", "imp", "pdb", "timeit"})
 """Modules of Python that run code which is not imported by a statement."""
 _RUNS_TEXTS = frozenset({"exec", "eval", "__import__", "get_ipython"})
-_MOST_FILES = 30
-"""The files of the largest program that is looked at as a whole."""
 _texts: dict[int, tuple[object, bool]] = memo()
 
 
@@ -48,7 +46,7 @@ def _has_none(interp: Interp, entry: ModuleFile) -> bool:
         if _runs_texts(facts):
             return False
         for found in _imported(interp, file):
-            if found is None or len(known) > _MOST_FILES:
+            if found is None:
                 return False
             if found.path not in known:
                 known.add(found.path)
