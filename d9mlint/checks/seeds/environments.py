@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import KEEPS, TRAIN, where
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import PLAYED
@@ -21,6 +24,7 @@ from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
+from d9mlint.interp.trail import FunctionKey
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 from d9mlint.project.entry_points import imports_of
@@ -45,9 +49,9 @@ class Environments(Rule):
     seeded_aside = remembered(set[tuple[str, Site | None]])
     """Where environments are made that are seeded on a path that only an option leads to, with the option; None for an
     environment of which that is not known."""
-    resets = remembered(dict[tuple[frozenset[Site], str], Where])
-    """The first reset without a seed, by where the environments are made that it can be about, and by the option that
-    leads to its path."""
+    resets = remembered(dict[tuple[frozenset[Site], str, FunctionKey], Where])
+    """The first reset without a seed, by where the environments are made that it can be about, by the option that
+    leads to its path, and by the function that it is in."""
     seeded_by_method = remembered(bool)
     """Whether an environment is seeded by a method ``seed``, which none has since `reset` takes a seed."""
     step_values = remembered(set[int])
@@ -243,7 +247,17 @@ class Environments(Rule):
         return any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types)
 
     def _reset(self, place: Where, ones: frozenset[Site]) -> None:
-        self.resets.setdefault((ones, place.aside), place)
+        self.resets.setdefault((ones, place.aside, place.function), place)
+
+    def _first_resets(self) -> Iterator[tuple[frozenset[Site], str, Where]]:
+        """For some environments and an option that leads there, the first reset without a seed: that of a path that trains
+        or writes a file before that of one that shows what was trained."""
+        places = [place for flag in (TRAIN, KEEPS) if (place := where(self.run, flag)) is not None]
+        found: dict[tuple[frozenset[Site], str], list[Where]] = {}
+        for (ones, by, _), one in self.resets.items():
+            found.setdefault((ones, by), []).append(one)
+        for (ones, by), several in found.items():
+            yield ones, by, max(several, key=lambda one: max((_common(one, to) for to in places), default=0))
 
     def _seeded_with(self, option: str, ones: frozenset[Site]) -> bool:
         """Whether the option that leads to a path leads to a seed of these environments, too."""
@@ -438,7 +452,7 @@ class Environments(Rule):
             return
         # The seed of one environment does not reach another.
         done = set(self.seeded_ones)
-        resets = [(ones, one) for (ones, by), one in self.resets.items() if not self._seeded_with(by, ones)]
+        resets = [(ones, one) for ones, by, one in self._first_resets() if not self._seeded_with(by, ones)]
         # A path that needs no option is what a program does.
         resets.sort(key=lambda one: bool(one[1].aside))
         if resets and not resets[0][0]:
@@ -565,6 +579,12 @@ def _step_values(facts: m.FileFacts) -> set[int]:
         if isinstance(to, m.Seq)
     }
     return sizes & {4, 5}
+
+
+def _common(one: Where, other: Where) -> int:
+    """How many calls lead to both of two places, and one more if they are in the same function."""
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(one.flow, other.flow, strict=False))
+    return sum(1 for _ in shared) + (one.function == other.function)
 
 
 def _takes_seed(frame: Frame) -> bool | None:
