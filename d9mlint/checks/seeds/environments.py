@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import takewhile
 from typing import NamedTuple
 
 from d9mlint.base.findings import Severity
@@ -19,7 +18,7 @@ from d9mlint.interp.library.environments import INSIDE, is_own
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.naming import needs_form_only
-from d9mlint.interp.places import Where, calls
+from d9mlint.interp.places import Where, calls, function
 from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -60,6 +59,8 @@ class Environments(Rule):
     """Whether environments are those of a release in which `reset` takes no seed."""
     may_take_none = remembered(str)
     """The first release in which it takes one, where the program may use an older one."""
+    showing = remembered(set[FunctionKey])
+    """The functions that show something."""
     vector_resets = remembered(set[Site])
     """Where vectors are reset whose `reset` takes no seed."""
     looked_at = remembered(list[tuple[frozenset[Site], Where]])
@@ -132,7 +133,8 @@ class Environments(Rule):
                 return
         ones = self._made_at(owner)
         value = call.args.get("seed", 0)
-        if value is v.UNKNOWN and PLAYED in self.run.contexts:
+        if PLAYED in self.run.contexts:
+            # What the program resets itself is followed there.
             return
         if value is None or v.is_none(value) is True:
             if name == "reset" and self.made:
@@ -250,14 +252,21 @@ class Environments(Rule):
         self.resets.setdefault((ones, place.aside, place.function), place)
 
     def _first_resets(self) -> Iterator[tuple[frozenset[Site], str, Where]]:
-        """For some environments and an option that leads there, the first reset without a seed: that of a path that trains
-        or writes a file before that of one that shows what was trained."""
+        """For some environments and an option that leads there, the first reset without a seed: one on the path to
+        training or to what is written before any other, and one in a function that shows nothing before one that does."""
         places = [place for flag in (TRAIN, KEEPS) if (place := where(self.run, flag)) is not None]
         found: dict[tuple[frozenset[Site], str], list[Where]] = {}
         for (ones, by, _), one in self.resets.items():
             found.setdefault((ones, by), []).append(one)
         for (ones, by), several in found.items():
-            yield ones, by, max(several, key=lambda one: max((_common(one, to) for to in places), default=0))
+            on_path = [one for one in several if any(to.flow[: len(one.flow)] == one.flow for to in places)]
+            quiet = [one for one in several if one.function not in self.showing]
+            yield ones, by, (on_path or quiet or several)[0]
+
+    @on_call_if(lambda rule, api: rule.run.kb.call_is("shows", api))
+    def shown(self, call: CallEvent) -> None:
+        """A function shows what happens, as `render` does."""
+        self.showing.add(function(self.run))
 
     def _seeded_with(self, option: str, ones: frozenset[Site]) -> bool:
         """Whether the option that leads to a path leads to a seed of these environments, too."""
@@ -579,12 +588,6 @@ def _step_values(facts: m.FileFacts) -> set[int]:
         if isinstance(to, m.Seq)
     }
     return sizes & {4, 5}
-
-
-def _common(one: Where, other: Where) -> int:
-    """How many calls lead to both of two places, and one more if they are in the same function."""
-    shared = takewhile(lambda pair: pair[0] == pair[1], zip(one.flow, other.flow, strict=False))
-    return sum(1 for _ in shared) + (one.function == other.function)
 
 
 def _takes_seed(frame: Frame) -> bool | None:
