@@ -49,6 +49,7 @@ from d9mlint.interp.context import (
     NEVER_TAKEN,
     OTHER_DEVICE,
     PARSED,
+    PLAYED,
     QUIET,
     RESTORED,
     TRAINING_CONTEXT,
@@ -967,7 +968,8 @@ def run_methods(
             interp.methods_run.add((inst, name, quiet))
             data = caller.batches.get(name) if caller is not None else None
             kw: dict[str, v.Value] = {data: tensors.batch("")} if data else {}
-            with interp.within(*(("torch.no_grad",) if quiet else ())):
+            played = (PLAYED,) if environments.INSIDE in inst.attrs else ()
+            with interp.within(*((QUIET,) if quiet else ()), *played):
                 call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
 
 
@@ -1822,8 +1824,9 @@ def _call_member(
     if kept is not None:
         return kept
     load_file(interp, method.api, args, owner)
-    if isinstance(owner, v.Obj) and environments.INSIDE in owner.attrs:
-        environments.hand_on(interp, owner, name, args, node)
+    receiver = _receiver(owner)
+    if isinstance(receiver, (v.Obj, v.Inst)) and environments.INSIDE in receiver.attrs:
+        environments.hand_on(interp, receiver, name, args, node)
     if method.uses and isinstance(owner, v.Obj):
         use_object(interp, owner, v.NO_ARGS, node)
     if types == ["?"] or isinstance(owner, v.Obj):

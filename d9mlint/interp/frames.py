@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.equal_tests import Chosen
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Order
     from d9mlint.interp.partings import Open
     from d9mlint.interp.state import Site, State
-    from d9mlint.ir import nodes as m
     from d9mlint.project.modules import ModuleFile
 
 MAX_DEPTH = 60
@@ -128,3 +129,11 @@ class Frame:
     def function(self) -> m.Function:
         """The function that runs, or the body of the module."""
         return self.func.fn if self.func is not None else self.file.facts.functions[0]
+
+    def began(self) -> m.Call | None:
+        """The call in the caller that began it, where the program has it."""
+        if self.caller is None or self.call_site is None:
+            return None
+        place = (self.call_site.start, self.call_site.end)
+        found = (one for one in nodes(self.caller.function.body) if isinstance(one, m.Call))
+        return next((one for one in found if (one.start, one.end) == place), None)

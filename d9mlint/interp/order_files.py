@@ -79,19 +79,8 @@ def _sources(stmt: Any) -> Iterator[Any]:
 
 def _given(frame: Frame, names: set[str]) -> list[m.Expr] | None:
     """What the caller of a function gives it for parameters; None where that is not known."""
-    function, site, caller = frame.func, frame.call_site, frame.caller
-    if function is None or site is None or caller is None:
-        return None
-    above = caller.function
-    call = next(
-        (
-            one
-            for one in nodes(above.body)
-            if isinstance(one, m.Call) and (one.start, one.end) == (site.start, site.end)
-        ),
-        None,
-    )
-    if call is None or any(isinstance(one, m.Star) for one in call.args):
+    function, call = frame.func, frame.began()
+    if function is None or call is None or any(isinstance(one, m.Star) for one in call.args):
         return None
     bound = 1 if function.receiver is not None else 0
     given: list[m.Expr] = []

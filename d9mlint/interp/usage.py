@@ -10,6 +10,7 @@ from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.given_instead import others
+from d9mlint.interp.library.environments import INSIDE
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
@@ -41,6 +42,8 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
         if interp.kb.ops(base.api) and not _has_weights(interp, base.api):
             inst.attrs[LAYER] = base
         return
+    if base._attrs is not None and INSIDE in base.attrs:
+        inst.attrs[INSIDE] = base.attrs[INSIDE]
     role = interp.kb.role(base.api, "keeps-arguments")
     for pos, name in enumerate(role.more if role is not None else ()):
         value = base.args.get(name, pos)

@@ -1,4 +1,5 @@
-"""Lists that a loop fills and draws from in later rounds, as a replay memory is: what they hold is a state of the loop."""
+"""Lists and arrays that a loop fills and draws from in later rounds, as a replay memory is: what they hold is a state of the
+loop."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.checks.checkpoints.carried_on import saved_in
+from d9mlint.checks.checkpoints.rings import drawn_rows, fills_in_turns
 from d9mlint.interp import values as v
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, ClearedEvent
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, ClearedEvent, ItemEvent, ItemWriteEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.order_sorting import LENGTH
@@ -25,9 +27,9 @@ _WRITES = ("stores-data", "stores-arrays", "writes-data")
 
 
 class Filled(NamedTuple):
-    """A list that a loop fills, what the program calls it, and the loop."""
+    """A list, or an array, that a loop fills, what the program calls it, and the loop."""
 
-    items: v.Items
+    items: v.Items | v.Obj
     name: str
     loop: str
     held_by: v.Inst | None
@@ -36,7 +38,7 @@ class Filled(NamedTuple):
     def is_held(self) -> bool:
         """Whether it still is what the name stands for, and holds what was added."""
         attribute = self.name.rpartition(".")[2]
-        return self.items.open and (
+        return (isinstance(self.items, v.Obj) or self.items.open) and (
             self.held_by is None or self.held_by.attrs.get(attribute, self.items) is self.items
         )
 
@@ -48,6 +50,8 @@ class FilledLists:
     memory: Memory
     filled = remembered(list[Filled])
     """Lists that loops fill and draw from,"""
+    in_turns = remembered(set[tuple[int, str]])
+    """Arrays that loops fill in turns, by their birth, and the loops,"""
     kept_lists = remembered(set[int])
     """and the lists that the program saves, or empties again in a loop, by their birth."""
     kept_items = remembered(set[int])
@@ -61,6 +65,27 @@ class FilledLists:
         if event.entry.kind == "draw" and not event.entry.in_place:
             self.filled.extend(_filled(self.run, event.node))
 
+    @on(ItemWriteEvent)
+    def row_stored(self, event: ItemWriteEvent) -> None:
+        """A row of an array is assigned."""
+        owner = event.owner
+        loops = [loop.key for loop in self.run.loops if isinstance(owner, v.Obj) and owner.birth < loop.start]
+        if isinstance(owner, v.Obj) and loops and fills_in_turns(self.run, event.node):
+            self.in_turns.update((owner.birth, key) for key in loops)
+
+    @on(ItemEvent)
+    def rows_read(self, event: ItemEvent) -> None:
+        """Rows of an array are read, which may have been drawn."""
+        owner, index, node = event
+        if not isinstance(owner, v.Obj) or not self.run.loops or not drawn_rows(self.run, index):
+            return
+        name, holder = _name(self.run, node.value)
+        self.filled.extend(
+            Filled(owner, name, loop.key, holder)
+            for loop in self.run.loops
+            if (owner.birth, loop.key) in self.in_turns
+        )
+
     @on(ClearedEvent)
     def cleared(self, event: ClearedEvent) -> None:
         """A list is emptied, which a loop may do in each round."""
@@ -72,7 +97,7 @@ class FilledLists:
         """Data is written into a file, in which lists may be, or their elements."""
         self.stored_names.update(of_class(self.run, one) for one in saved_in([call.node]))
         stored = list(_held_in(call.args.values()))
-        self.kept_lists.update(one.birth for one in stored if isinstance(one, v.Items))
+        self.kept_lists.update(one.birth for one in stored if isinstance(one, v.Items | v.Obj))
         self.kept_items.update(
             part.birth
             for one in stored
@@ -92,7 +117,8 @@ class FilledLists:
                 if one.loop in among and one.is_held()
                 if one.items.birth not in kept and one.name not in names
                 # A copy of a list has its elements, or what is made of each.
-                if stored.isdisjoint(element.birth for element in one.items.elts if _is_made(element))
+                if isinstance(one.items, v.Obj)
+                or stored.isdisjoint(element.birth for element in one.items.elts if _is_made(element))
             }
         )
 

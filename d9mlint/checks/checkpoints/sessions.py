@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.filled import FilledLists
+from d9mlint.checks.checkpoints.path_names import path_name
 from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import ESTIMATOR_TRAINS, trains
@@ -14,7 +15,7 @@ from d9mlint.interp.argtests import all_hold, if_given
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_options, marks_path, remembered, remembered_table
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Moment, Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 
@@ -46,9 +47,15 @@ class SessionCheckpoints(FilledLists, Rule):
     counted_anew = remembered(set[Site])
     """The savers whose files are written in a loop that counts from the beginning."""
     saved = remembered_table(Site, Where)
-    """Where savers that the path has restored from before write a file in a loop."""
+    """Where savers that the path has restored from before write a file in a loop, or after it."""
     loops = remembered(set[tuple[Site, str]])
-    """In which loops that is."""
+    """In, or after, which loops that is."""
+    restored_from = remembered(set[tuple[Site, tuple[str, ...]]])
+    """From what files savers restore variables, as far as that is known; empty for the last one that was saved."""
+    restored_when = remembered_table(Site, int)
+    """When they do so first,"""
+    drawn_when = remembered_table(str, int)
+    """and when loops have drawn last."""
     uses = remembered(set[tuple[str, str]])
     """The RNGs that are drawn from in a loop."""
     seeded = remembered(set[tuple[str, str]])
@@ -70,6 +77,8 @@ class SessionCheckpoints(FilledLists, Rule):
         rng, entry = event.rng, event.entry
         if self.run.loops and rng in _STATES and entry.kind not in _KEPT:
             self.uses.update((rng, loop.key) for loop in self.run.loops)
+            for loop in self.run.loops:
+                self.drawn_when[loop.key] = Moment(self.run.steps)
             if any(True for _ in self.going_on.known()):
                 self.drawn_then.add(rng)
 
@@ -121,7 +130,13 @@ class SessionCheckpoints(FilledLists, Rule):
             options = list(self.run.options)
             if options:
                 self.restored_if[_key(site)] = options[-1]
-            if _is_last(self.run, call.args.get("save_path", 1)):
+            path = call.args.get("save_path", 1)
+            self.restored_when.setdefault(site, lambda: Moment(self.run.steps))
+            known = path_name(self.run, path) if path is not None else None
+            if known is not None:
+                self.restored_from.add((site, known.key()))
+            if _is_last(self.run, path):
+                self.restored_from.add((site, ()))
                 self.restored_at.setdefault(site, lambda: Where(self.run, call.node, call.api))
 
     @on_method("save")
@@ -133,6 +148,19 @@ class SessionCheckpoints(FilledLists, Rule):
             self.loops.update((site, loop.key) for loop in self.run.loops)
             if counts_from_zero(self.run.loops[0]):
                 self.counted_anew.add(site)
+        elif site is not None and self._is_restored(_key(site)) and self._goes_on(site, call):
+            self.saved.setdefault(site, lambda: Where(self.run, call.node, call.api))
+            since = self.restored_when[site]
+            self.loops.update((site, key) for key in self.drawn_when.known() if self.drawn_when[key] > since)
+
+    def _goes_on(self, site: Site, call: CallEvent) -> bool:
+        """Whether what is saved after all loops is what a later run of the program restores."""
+        path = call.args.get("save_path", 1)
+        known = path_name(self.run, path) if path is not None else None
+        return any(
+            one == site and (not key or (known is not None and key == known.key()))
+            for one, key in self.restored_from
+        )
 
     def _is_restored(self, saver: str) -> bool:
         """Whether variables may have been restored on the way here. What one option decides both is either to test or to

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
+from d9mlint.interp.activity import KEEPS, TRAIN, where
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
+from d9mlint.interp.context import PLAYED
 from d9mlint.interp.events import CallEvent, EndEvent, ResultEvent
+from d9mlint.interp.frames import Frame
 from d9mlint.interp.library.environments import INSIDE, is_own
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.naming import needs_form_only
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Where, calls, function
 from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
+from d9mlint.interp.trail import FunctionKey
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 from d9mlint.project.entry_points import imports_of
@@ -43,9 +48,9 @@ class Environments(Rule):
     seeded_aside = remembered(set[tuple[str, Site | None]])
     """Where environments are made that are seeded on a path that only an option leads to, with the option; None for an
     environment of which that is not known."""
-    resets = remembered(dict[tuple[frozenset[Site], str], Where])
-    """The first reset without a seed, by where the environments are made that it can be about, and by the option that
-    leads to its path."""
+    resets = remembered(dict[tuple[frozenset[Site], str, FunctionKey], Where])
+    """The first reset without a seed, by where the environments are made that it can be about, by the option that
+    leads to its path, and by the function that it is in."""
     seeded_by_method = remembered(bool)
     """Whether an environment is seeded by a method ``seed``, which none has since `reset` takes a seed."""
     step_values = remembered(set[int])
@@ -54,6 +59,10 @@ class Environments(Rule):
     """Whether environments are those of a release in which `reset` takes no seed."""
     may_take_none = remembered(str)
     """The first release in which it takes one, where the program may use an older one."""
+    showing = remembered(set[FunctionKey])
+    """The functions that show something."""
+    vector_resets = remembered(set[Site])
+    """Where vectors are reset whose `reset` takes no seed."""
     looked_at = remembered(list[tuple[frozenset[Site], Where]])
     """Resets of which the program has only asked for the form of the observation, since the last step."""
     space_seeded = remembered(bool)
@@ -116,17 +125,21 @@ class Environments(Rule):
         vector = isinstance(owner, v.Obj) and owner.api.startswith(_VECTORS)
         if name == "seed" and not vector:
             self.seeded_by_method = True
+        if vector and name == "reset":
+            self.vector_resets.add(self.run.here(call.node))
         if owner is not None and _own(owner):
             owner = self._wrapped(owner) if name == "seed" else None
             if owner is None:
                 return
         ones = self._made_at(owner)
         value = call.args.get("seed", 0)
+        if PLAYED in self.run.contexts:
+            # What the program resets itself is followed there.
+            return
         if value is None or v.is_none(value) is True:
             if name == "reset" and self.made:
                 option = v.option_of(value) if value is not None else ""
-                subject = "vector" if vector else "own" if self._in_reset_without_seed() else "reset"
-                place = Where(self.run, call.node, subject, option)
+                place = self._left_out(call, option)
                 if needs_form_only(self.run, call.node):
                     self.looked_at.append((ones, place))
                 else:
@@ -199,24 +212,36 @@ class Environments(Rule):
         found: list[v.Value] = []
         for one in v.alternatives(owner):
             inner: v.Value | None = None
-            if isinstance(one, v.Obj) and INSIDE in one.attrs:
+            if isinstance(one, v.Inst) and one.cls.find("seed") is not None:
+                continue
+            if isinstance(one, (v.Obj, v.Inst)) and INSIDE in one.attrs:
                 inner = one.attrs[INSIDE]
-            elif isinstance(one, v.Inst) and one.cls.find("seed") is None:
+            elif isinstance(one, v.Inst):
                 roles = (self.run.kb.role(base, "contains-environment") for base in one.cls.external_bases())
                 if any(role is not None for role in roles):
-                    inner = one.attrs.get("env", v.UNKNOWN)
+                    inner = v.UNKNOWN
             if inner is not None:
                 inner = self._wrapped(inner) if _own(inner) else inner
             if inner is not None:
                 found.append(inner)
         return v.join(found) if found else None
 
-    def _in_reset_without_seed(self) -> bool:
-        """Whether the running function is the `reset` of a class of the project, which nobody can give a seed."""
-        func = self.run.frame.func
-        if func is None or func.receiver is None or func.fn.name != "reset":
-            return False
-        return not any(param.name == "seed" or param.kind == "w" for param in func.fn.params)
+    def _left_out(self, call: CallEvent, option: str) -> Where:
+        """Where a seed is left out: at the call, or where the `reset` of a class of the project is called that hands on the
+        one that it is given."""
+        place = Where(self.run, call.node, "reset", option)
+        frames, node, frame = calls(self.run), call.node, self.run.frame
+        while frames and frames[-1] is frame and _takes_seed(frame) and _hands_seed_on(node):
+            node = frame.began()
+            place = place.called_by(frames.pop(), len(frames))
+            if frame.caller is None:
+                break
+            frame = frame.caller
+        if _takes_seed(frame) is False:
+            place.subject = "own"
+        if place.site in self.vector_resets:
+            place.subject = "vector"
+        return place
 
     def _of_another_library(self, owner: v.Value | None) -> bool:
         """Whether something is surely no environment."""
@@ -224,7 +249,24 @@ class Environments(Rule):
         return any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types)
 
     def _reset(self, place: Where, ones: frozenset[Site]) -> None:
-        self.resets.setdefault((ones, place.aside), place)
+        self.resets.setdefault((ones, place.aside, place.function), place)
+
+    def _first_resets(self) -> Iterator[tuple[frozenset[Site], str, Where]]:
+        """For some environments and an option that leads there, the first reset without a seed: one on the path to
+        training or to what is written before any other, and one in a function that shows nothing before one that does."""
+        places = [place for flag in (TRAIN, KEEPS) if (place := where(self.run, flag)) is not None]
+        found: dict[tuple[frozenset[Site], str], list[Where]] = {}
+        for (ones, by, _), one in self.resets.items():
+            found.setdefault((ones, by), []).append(one)
+        for (ones, by), several in found.items():
+            on_path = [one for one in several if any(to.flow[: len(one.flow)] == one.flow for to in places)]
+            quiet = [one for one in several if one.function not in self.showing]
+            yield ones, by, (on_path or quiet or several)[0]
+
+    @on_call_if(lambda rule, api: rule.run.kb.call_is("shows", api))
+    def shown(self, call: CallEvent) -> None:
+        """A function shows what happens, as `render` does."""
+        self.showing.add(function(self.run))
 
     def _seeded_with(self, option: str, ones: frozenset[Site]) -> bool:
         """Whether the option that leads to a path leads to a seed of these environments, too."""
@@ -235,6 +277,13 @@ class Environments(Rule):
         made of others."""
         found: set[Site] = set()
         for one in v.alternatives(owner) if owner is not None else ():
+            wrapper = one.receiver if isinstance(one, v.Super) else one
+            if isinstance(wrapper, v.Inst) and INSIDE in wrapper.attrs:
+                inner = self._made_at(wrapper.attrs[INSIDE])
+                if not inner:
+                    return frozenset()
+                found |= inner
+                continue
             site = made_at(one) if isinstance(one, v.Obj) else None
             if site is None:
                 return frozenset()
@@ -252,10 +301,12 @@ class Environments(Rule):
                 found.add(site)
                 continue
             # What a library wraps around one environment passes on the seed.
-            inner = self._made_at(parts[0]) if len(parts) == 1 and one.api.startswith(_RL_LIBRARIES) else None
-            if not inner:
+            wrapped = (
+                self._made_at(parts[0]) if len(parts) == 1 and one.api.startswith(_RL_LIBRARIES) else None
+            )
+            if not wrapped:
                 return frozenset()
-            found |= inner
+            found |= wrapped
         return frozenset(found)
 
     @on(ResultEvent)
@@ -410,7 +461,7 @@ class Environments(Rule):
             return
         # The seed of one environment does not reach another.
         done = set(self.seeded_ones)
-        resets = [(ones, one) for (ones, by), one in self.resets.items() if not self._seeded_with(by, ones)]
+        resets = [(ones, one) for ones, by, one in self._first_resets() if not self._seeded_with(by, ones)]
         # A path that needs no option is what a program does.
         resets.sort(key=lambda one: bool(one[1].aside))
         if resets and not resets[0][0]:
@@ -537,6 +588,19 @@ def _step_values(facts: m.FileFacts) -> set[int]:
         if isinstance(to, m.Seq)
     }
     return sizes & {4, 5}
+
+
+def _takes_seed(frame: Frame) -> bool | None:
+    """Whether the `reset` of a class of the project that runs takes a seed; None where none runs."""
+    func = frame.func
+    if func is None or func.receiver is None or func.fn.name != "reset":
+        return None
+    return any(param.name == "seed" or param.kind == "w" for param in func.fn.params)
+
+
+def _hands_seed_on(call: m.Call | None) -> bool:
+    """Whether a call has a seed, or any keyword arguments that a function was given."""
+    return call is not None and any(one.name in ("seed", None) for one in call.keywords)
 
 
 def _class_of(inst: v.Inst) -> tuple[str, str]:

@@ -24,17 +24,7 @@ def truth_test(run: RunView, call: Any) -> str:
         for one in nodes(frame.function.body):
             if isinstance(one, m.If) and _last(one.test) in given and _holds(one, call):
                 return with_keys(one.test)
-        caller, site = frame.caller, frame.call_site
-        if caller is None or site is None:
-            return ""
-        call = next(
-            (
-                one
-                for one in nodes(caller.function.body)
-                if isinstance(one, m.Call) and (one.start, one.end) == (site.start, site.end)
-            ),
-            None,
-        )
+        call = frame.began()
     return ""
 
 

@@ -19,7 +19,7 @@ _OF_MAKE = frozenset(
 )
 """Arguments of ``make`` that are not handed on to the environment."""
 INSIDE = "@environments"
-"""The attribute of a vector or wrapper that holds what is in it."""
+"""The attribute of a vector or wrapper, also of one whose class the project derives, that holds what is in it."""
 _HANDED_ON = frozenset({"reset", "reset_async", "step", "step_async", "seed"})
 _ANY = v.Args(star=True, dstar=True)
 
@@ -125,7 +125,7 @@ def played(value: v.Value) -> Iterator[v.Inst]:
     for one in v.alternatives(value):
         if isinstance(one, v.Inst):
             yield one
-        elif isinstance(one, v.Obj) and INSIDE in one.attrs:
+        if isinstance(one, (v.Obj, v.Inst)) and INSIDE in one.attrs:
             yield from played(one.attrs[INSIDE])
 
 
@@ -159,14 +159,14 @@ def _arguments(args: v.Args) -> v.Args:
 def is_own(value: v.Value) -> bool:
     """Whether an environment, or all that is in a vector or wrapper, is of a class of the project that is reset by its own
     code."""
-    if isinstance(value, v.Inst):
-        return isinstance(value.cls.find("reset"), v.Func)
-    if not isinstance(value, v.Obj) or INSIDE not in value.attrs:
+    if isinstance(value, v.Inst) and isinstance(value.cls.find("reset"), v.Func):
+        return True
+    if not isinstance(value, (v.Obj, v.Inst)) or INSIDE not in value.attrs:
         return False
     return all(is_own(one) for one in v.alternatives(value.attrs[INSIDE]))
 
 
-def hand_on(interp: Interp, owner: v.Obj, name: str, args: v.Args, node: Any) -> None:
+def hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node: Any) -> None:
     """A method of a vector or wrapper calls that of what is in it."""
     if name not in _HANDED_ON:
         return
@@ -175,9 +175,9 @@ def hand_on(interp: Interp, owner: v.Obj, name: str, args: v.Args, node: Any) ->
         if isinstance(one, v.Inst) and isinstance(method := one.cls.find(name), v.Func):
             given: dict[str, v.Value] = {}
             if name == "reset":
-                given.update(dict.fromkeys(args.kw, v.UNKNOWN))
+                given = {key: one if v.is_none(one) is True else v.UNKNOWN for key, one in args.kw.items()}
             interp.call(method.bind(one), v.Args([], given, star=name != "reset"), node)
-        elif isinstance(one, v.Obj) and INSIDE in one.attrs:
+        elif isinstance(one, (v.Obj, v.Inst)) and INSIDE in one.attrs:
             hand_on(interp, one, name, args, node)
 
 
