@@ -944,6 +944,14 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     provenance: list[str] = []
 
 
+class Ranks(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An argument that tells how many dimensions a tensor has: for each of these values of it, how many."""
+
+    arg: str
+    pos: int
+    of: dict[str, int]
+
+
 class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is known of the tensor that a call gives. ``apis`` without a dot are functions of ``torch`` and methods
     of tensors; a class of ``torch.nn`` stands for calls of its modules.
@@ -962,7 +970,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
     the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
     known, ``spatial`` the argument of the module that says how many there
-    are besides those of the batch and the channels. ``dtype``: that of the ``input``, what an ``argument``
+    are besides those of the batch and the channels, ``ranks`` an argument whose values are each for one number of
+    dimensions. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
@@ -1019,6 +1028,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = "unknown"
     rank: int | None = None
     spatial: Other | None = None
+    ranks: Ranks | None = None
     dtype: str = ""
     distinct: (
         bool
