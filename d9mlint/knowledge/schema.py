@@ -470,6 +470,16 @@ class Effect(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     versions: str = ""
 
 
+class FrameworkSeed(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The call with which a framework seeds a generator, and the others that it draws from, as in its samplers and
+    workers. A program uses it that imports one of these ``modules``; ``versions`` are releases of the ``library``."""
+
+    library: str
+    modules: list[str]
+    seed: str
+    versions: str = ""
+
+
 class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A random number generator that a library keeps for all its calls, by the name that ``seeds`` and ``draws``
     of other entries use.
@@ -481,7 +491,8 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seed. ``forked`` says how it begins in a child that ``fork`` makes: as a ``copy``, or from ``entropy`` again.
     ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` one
     whose seed is its seed too. In functions
-    with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named.
+    with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named. In programs that
+    use one of these ``frameworks`` the call of the framework is recommended.
     """
 
     id: str
@@ -496,6 +507,7 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seeded_with: str = ""
     inside: list[str] = []
     replaces: list[str] = []
+    frameworks: list[FrameworkSeed] = []
     note: str = ""
     provenance: list[str] = []
 
