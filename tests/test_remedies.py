@@ -1666,3 +1666,23 @@ def test_a_framework_is_seeded_by_its_own_function(
     text = f"{imported}\n{option}args = p.parse_args()\n{made}\n"
     (found,) = findings(tmp_path, text, "DET101")
     assert found.help == f"call `{call.format('args.seed')}` after the options are parsed"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "from detectron2.config import get_cfg\nfrom detectron2.engine import default_setup\n"
+            "default_setup(get_cfg(), None)\n",
+            "give `SEED` of `cfg` a fixed number",
+        ),
+        (
+            "from mmengine.runner import Runner\nRunner(model=dict(type='A'), work_dir='w').train()\n",
+            "give `seed` of `randomness` a fixed number",
+        ),
+        ("from mmengine.runner import set_random_seed\nset_random_seed(None)\n", "pass a fixed number"),
+    ],
+)
+def test_a_seed_that_a_configuration_holds_is_set_there(tmp_path: Path, text: str, expected: str) -> None:
+    (found,) = findings(tmp_path, text, "DET107")
+    assert found.help == expected

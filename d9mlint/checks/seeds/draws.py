@@ -1072,6 +1072,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             keyword = f"{entry.seed_arg}=" if by_name else ""
             handed = "" if option else self._handed_on(node)
             help = f"pass `{keyword}0`" if keyword else "pass a fixed number"
+            if entry.seed_attribute:
+                help = f"give `{entry.seed_attribute}` of `{entry.seed_arg}` a fixed number"
             if option or handed or again:
                 help = f"give `{option}` a fixed default" if option else handed or _FOR_ROUNDS
             place = Where(self.run, node)
