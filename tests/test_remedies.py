@@ -1639,3 +1639,50 @@ def test_what_replaces_a_pooling_layer_of_volumes_does_not_raise_itself(tmp_path
     )
     (found,) = findings(tmp_path, text, "DET402")
     assert "MaxPool3d(return_indices=True) with torch >= 2.13" in found.help
+
+
+@pytest.mark.parametrize(
+    ("imported", "made", "call"),
+    [
+        (
+            "from detectron2.config import get_cfg\nfrom detectron2.engine import DefaultTrainer",
+            "DefaultTrainer(get_cfg())",
+            "detectron2.utils.env.seed_all_rng({})",
+        ),
+        (
+            "import pytorch_lightning as pl\nfrom torch import nn",
+            "print(nn.Linear(2, 2).weight)",
+            "seed_everything({}, workers=True)",
+        ),
+        ("from torch import nn", "print(nn.Linear(2, 2).weight)", "torch.manual_seed({})"),
+    ],
+)
+def test_a_framework_is_seeded_by_its_own_function(
+    tmp_path: Path, imported: str, made: str, call: str
+) -> None:
+    (found,) = findings(tmp_path, f"{imported}\n\n{made}\n", "DET101")
+    assert found.help == f"call `{call.format('seed')}` at the start of train.py"
+    option = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--seed', type=int, default=1)\n"
+    text = f"{imported}\n{option}args = p.parse_args()\n{made}\n"
+    (found,) = findings(tmp_path, text, "DET101")
+    assert found.help == f"call `{call.format('args.seed')}` after the options are parsed"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "from detectron2.config import get_cfg\nfrom detectron2.engine import default_setup\n"
+            "default_setup(get_cfg(), None)\n",
+            "give `SEED` of `cfg` a fixed number",
+        ),
+        (
+            "from mmengine.runner import Runner\nRunner(model=dict(type='A'), work_dir='w').train()\n",
+            "give `seed` of `randomness` a fixed number",
+        ),
+        ("from mmengine.runner import set_random_seed\nset_random_seed(None)\n", "pass a fixed number"),
+    ],
+)
+def test_a_seed_that_a_configuration_holds_is_set_there(tmp_path: Path, text: str, expected: str) -> None:
+    (found,) = findings(tmp_path, text, "DET107")
+    assert found.help == expected

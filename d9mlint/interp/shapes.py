@@ -14,7 +14,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.device_names import common
 
 if TYPE_CHECKING:
-    from d9mlint.knowledge.schema import Other, TensorEntry
+    from d9mlint.knowledge.schema import Other, Ranks, TensorEntry
 
 Sizes = tuple[int | None, ...]
 
@@ -386,6 +386,15 @@ def of_images(spatial: Other, args: v.Args) -> Sizes | None:
     if not isinstance(count, int) or not 0 < count <= MAX_RANK - 2 or args.star or args.dstar:
         return None
     return (None,) * (count + 2)
+
+
+def of_value(ranks: Ranks, args: v.Args) -> Sizes | None:
+    """The sizes of what a call gives where an argument has a value that is for one number of dimensions."""
+    if args.star or args.dstar:
+        return None
+    given = args.get(ranks.arg, ranks.pos)
+    known = ranks.of.get(given.value) if isinstance(given, v.Lit) and isinstance(given.value, str) else None
+    return None if known is None else (None,) * known
 
 
 def _permuted(old: Form, args: v.Args) -> Sizes | None:

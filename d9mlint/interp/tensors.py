@@ -305,6 +305,8 @@ def _transfer(
     sizes = shapes.sizes_of(entry, old, first, args)
     if entry.spatial is not None and module is not None:
         sizes = shapes.of_images(entry.spatial, module.args)
+    if entry.ranks is not None and sizes is None:
+        sizes = shapes.of_value(entry.ranks, args if module is None else module.args)
     if entry.grad in ("none", "leaf"):
         grad = _leaf(args, entry.grad == "leaf")
     else:

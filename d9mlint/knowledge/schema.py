@@ -482,6 +482,16 @@ class Effect(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     versions: str = ""
 
 
+class FrameworkSeed(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The call with which a framework seeds a generator, and the others that it draws from, as in its samplers and
+    workers. A program uses it that imports one of these ``modules``; ``versions`` are releases of the ``library``."""
+
+    library: str
+    modules: list[str]
+    seed: str
+    versions: str = ""
+
+
 class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A random number generator that a library keeps for all its calls, by the name that ``seeds`` and ``draws``
     of other entries use.
@@ -493,7 +503,8 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seed. ``forked`` says how it begins in a child that ``fork`` makes: as a ``copy``, or from ``entropy`` again.
     ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` one
     whose seed is its seed too. In functions
-    with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named.
+    with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named. In programs that
+    use one of these ``frameworks`` the call of the framework is recommended.
     """
 
     id: str
@@ -508,6 +519,7 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seeded_with: str = ""
     inside: list[str] = []
     replaces: list[str] = []
+    frameworks: list[FrameworkSeed] = []
     note: str = ""
     provenance: list[str] = []
 
@@ -956,6 +968,14 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     provenance: list[str] = []
 
 
+class Ranks(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An argument that tells how many dimensions a tensor has: for each of these values of it, how many."""
+
+    arg: str
+    pos: int
+    of: dict[str, int]
+
+
 class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is known of the tensor that a call gives. ``apis`` without a dot are functions of ``torch`` and methods
     of tensors; a class of ``torch.nn`` stands for calls of its modules.
@@ -974,7 +994,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
     the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
     known, ``spatial`` the argument of the module that says how many there
-    are besides those of the batch and the channels. ``dtype``: that of the ``input``, what an ``argument``
+    are besides those of the batch and the channels, ``ranks`` an argument whose values are each for one number of
+    dimensions. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
@@ -1032,6 +1053,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = "unknown"
     rank: int | None = None
     spatial: Other | None = None
+    ranks: Ranks | None = None
     dtype: str = ""
     distinct: (
         bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import partial
@@ -941,6 +942,18 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return f"tf_{seed}"
         return f"tf.{seed}" if self.run.uses("tensorflow") else seed
 
+    def _of_framework(self, generator: GeneratorEntry) -> str:
+        """The call with which a framework that the program uses seeds a generator; empty where it uses none that does."""
+        return next(
+            (
+                one.seed
+                for one in generator.frameworks
+                if any(self.run.uses(module) for module in one.modules)
+                and (not one.versions or self.run.kb_matches(one.library, one.versions))
+            ),
+            "",
+        )
+
     def _graph_seed(self, seed: str) -> str:
         """The call that seeds a graph in programs that build graphs, as in TensorFlow 1; empty for others."""
         if self.run.kb_matches("tensorflow", "<2.0"):
@@ -1059,6 +1072,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             keyword = f"{entry.seed_arg}=" if by_name else ""
             handed = "" if option else self._handed_on(node)
             help = f"pass `{keyword}0`" if keyword else "pass a fixed number"
+            if entry.seed_attribute:
+                help = f"give `{entry.seed_attribute}` of `{entry.seed_arg}` a fixed number"
             if option or handed or again:
                 help = f"give `{option}` a fixed default" if option else handed or _FOR_ROUNDS
             place = Where(self.run, node)
@@ -1649,6 +1664,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             seed = self._graph_seed("seed") or seed
         elif rng == "keras":
             seed = self._as_imported(seed)
+        else:
+            seed = self._of_framework(generator) or seed
         where_to_seed = generator.where or f"at the start of {place.entry}"
         kinds = [kind for kind, one in (("", strong), ("weak", weak), ("head", head)) if one is not None]
         begun = {spawned, *(key[2] for key in self.processes.known() if key[0] == rng and key[1] in kinds)}
@@ -1746,7 +1763,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             and not generator.where
         ):
             message = f"{message}: `{option.label}` does not seed it"
-            call = seed.replace("(seed)", f"({option.value})") if option.value else seed
+            call = _with_seed(seed, option.value) if option.value else seed
             behind = "after the options are parsed"
             if not option.value:
                 behind = f"with the value of `{option.label}` {behind}"
@@ -1929,6 +1946,11 @@ def _is_body(name: str, entry: RngEntry) -> bool:
 
 _NEW_LAYERS = frozenset({"num_labels", "id2label", "label2id", "config", "ignore_mismatched_sizes"})
 """Arguments of ``from_pretrained`` that give a model other layers than its checkpoint has."""
+
+
+def _with_seed(call: str, value: str) -> str:
+    """A call that seeds, with an expression for the seed."""
+    return re.sub(r"\(seed(?=[,)])", lambda _: f"({value}", call)
 
 
 def _drawn_by(node: Any, entry: RngEntry) -> str:

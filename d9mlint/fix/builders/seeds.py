@@ -173,6 +173,10 @@ def _lines(
         workers = ", workers=True" if context.matches(finding, "lightning", _SEEDS_WORKERS) else ""
         yield f"{call}({seed}{workers})"
         return
+    framework = _of_framework(context, finding, modules) if rngs & {"torch", "torch_cuda"} else ""
+    if framework:
+        yield f"{start.name(framework)}({seed})"
+        return
     if "python" in rngs - covered:
         yield f"{start.name('random')}.seed({seed})"
     if "numpy" in rngs - covered:
@@ -184,6 +188,20 @@ def _lines(
         found = _SEED_CALL.fullmatch(_library_seed(context, rng))
         if found is not None:
             yield f"{start.name(found[1])}.{found[2]}({found[3]}{seed})"
+
+
+def _of_framework(context: Context, finding: Finding, modules: set[str]) -> str:
+    """The function with which a framework that a file imports seeds PyTorch, where its knowledge entry says its module."""
+    for one in context.known.generators["torch"].frameworks:
+        function = one.seed.removesuffix("(seed)")
+        used = not modules.isdisjoint(one.modules)
+        if (
+            used
+            and "." in function
+            and (not one.versions or context.matches(finding, one.library, one.versions))
+        ):
+            return function
+    return ""
 
 
 def _library_seed(context: Context, rng: str) -> str:
