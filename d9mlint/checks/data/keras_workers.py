@@ -242,7 +242,9 @@ class KerasWorkers(Rule):
 
     def _written_arguments(self, call: m.Call) -> v.Args:
         """What a call is given, as far as it is known: nothing of it where arguments are unpacked."""
-        if any(isinstance(arg, m.Star) for arg in call.args) or any(one.name is None for one in call.keywords):
+        if any(isinstance(arg, m.Star) for arg in call.args) or any(
+            one.name is None for one in call.keywords
+        ):
             return v.Args([v.UNKNOWN])
         return v.Args(
             [self.run.value_of(arg) for arg in call.args],
