@@ -1065,6 +1065,30 @@ def test_the_release_is_one_that_takes_the_arguments_of_an_optimizer(
     assert (found.targets[0] if inferred else "") == (f"tensorflow {release}" if release else "")
 
 
+@pytest.mark.parametrize(
+    ("result", "old"),
+    [
+        ("pl.TrainResult(loss)", True),
+        ("pl.EvalResult(checkpoint_on=loss)", True),
+        ("loss", False),
+        ("{'loss': loss}", False),
+    ],
+)
+def test_results_of_steps_tell_the_release_of_lightning(tmp_path: Path, result: str, old: bool) -> None:
+    """Lightning 0.9 alone has `TrainResult` and `EvalResult`: its `seed_everything` has no argument `workers`."""
+    text = (
+        "import pytorch_lightning as pl\nimport torch\n\n\nclass Model(pl.LightningModule):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.layer = torch.nn.Conv2d(3, 3, 3)\n\n"
+        f"    def training_step(self, batch, i):\n        loss = self.layer(batch).mean()\n        return {result}\n\n\n"
+        "pl.Trainer(gpus=1).fit(Model(), torch.utils.data.DataLoader(torch.ones(8, 3, 8, 8)))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert ("pass `deterministic=True`" in found.help) is not old
+    (seeded,) = findings(tmp_path, text, "DET101")
+    assert seeded.fix is not None
+    assert any("workers=True" in edit.content for edit in seeded.fix.edits) is not old
+
+
 @pytest.mark.parametrize(("frozen", "said"), [("", True), ("with torch.no_grad():\n        ", False)])
 def test_the_mode_may_raise_in_a_model_that_is_downloaded_as_code(
     tmp_path: Path, frozen: str, said: bool

@@ -118,10 +118,10 @@ class KerasWorkers(Rule):
                 subject="fit",
             )
 
-    def _drawn_in_rounds(self, generator: v.Func) -> set[str]:
+    def _drawn_in_rounds(self, generator: v.Partial) -> set[str]:
         """What a generator function draws from for its batches: what it draws before, it draws for the first one alone."""
         rounds = _Rounds(self.run)
-        return what_is_drawn(self.run, [generator], rounds) & rounds.drawn
+        return what_is_drawn(self.run, [generator], rounds, given=v.NO_ARGS) & rounds.drawn
 
     def _ends_early(self, call: CallEvent) -> bool:
         """Whether the number of steps is rounded down, so that an epoch may end before the last batch."""
@@ -223,16 +223,30 @@ class KerasWorkers(Rule):
             }
         made = self._generator(written)
         if made is not None:
-            return what_is_drawn(self.run, [made])
+            return what_is_drawn(self.run, [made], given=v.NO_ARGS)
         ended = pipeline.cls.find("on_epoch_end") if isinstance(pipeline, v.Inst) else None
         parts = [pipeline, ended.bind(pipeline)] if isinstance(ended, v.Func) else [pipeline]
         return what_is_drawn(self.run, parts)
 
-    def _generator(self, written: m.Expr | None) -> v.Func | None:
-        """The generator function of the project whose call an argument is, or the one assignment to its name."""
+    def _generator(self, written: m.Expr | None) -> v.Partial | None:
+        """The generator function of the project whose call an argument is, or the one assignment to its name, with what
+        it is called with."""
         values = list(assignments(self.run, written.id)) if isinstance(written, m.Name) else [written]
         call = values[0] if len(values) == 1 else None
-        if not isinstance(call, m.Call) or not isinstance(call.func, m.Name):
+        if not isinstance(call, m.Call):
             return None
         function = self.run.value_of(call.func)
-        return function if isinstance(function, v.Func) and function.fn.is_generator else None
+        if not isinstance(function, v.Func) or not function.fn.is_generator:
+            return None
+        return v.Partial(function, self._written_arguments(call))
+
+    def _written_arguments(self, call: m.Call) -> v.Args:
+        """What a call is given, as far as it is known: nothing of it where arguments are unpacked."""
+        if any(isinstance(arg, m.Star) for arg in call.args) or any(
+            one.name is None for one in call.keywords
+        ):
+            return v.Args([v.UNKNOWN])
+        return v.Args(
+            [self.run.value_of(arg) for arg in call.args],
+            {one.name: self.run.value_of(one.value) for one in call.keywords if one.name is not None},
+        )
