@@ -148,6 +148,7 @@ Role = Literal[
     "keeps-arguments",
     "keeps-constructor",
     "keeps-fields",
+    "keeps-given",
     "keeps-keywords",
     "keeps-no-state",
     "keeps-statistics",
