@@ -1699,7 +1699,9 @@ class _Method(NamedTuple):
     seeds: RoleEntry | None
     """It seeds a generator that its receiver makes itself."""
     keeps: RoleEntry | None
-    """It keeps the arguments of the constructor in its receiver."""
+    """It keeps the arguments of the constructor in its receiver,"""
+    keeps_given: RoleEntry | None
+    """or one of those that it is given."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1733,6 +1735,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     on_class = next((role for one in names if (role := kb.role(one, "calls-on-class")) is not None), None)
     seeds = next((role for one in names if (role := kb.role(one, "seeds-attribute")) is not None), None)
     keeps = next((role for one in names if (role := kb.role(one, "keeps-constructor")) is not None), None)
+    given = next((role for one in names if (role := kb.role(one, "keeps-given")) is not None), None)
     known = _Method(
         kb.canonical(api),
         entries,
@@ -1748,6 +1751,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
         on_class,
         seeds,
         keeps,
+        given,
     )
     kb.methods_known[types, name] = known
     return known
@@ -1803,6 +1807,8 @@ def _call_member(
         kept = kept_arguments.keep(interp, _receiver(owner), method.keeps, args)
         if kept is not None:
             return kept
+    if method.keeps_given is not None:
+        kept_arguments.keep_given(interp, _receiver(owner), method.keeps_given, args, node)
     if method.hooks is not None:
         handle = hooks.register(interp, owner, method.hooks, args, node)
         if handle is not None:

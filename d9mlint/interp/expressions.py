@@ -212,7 +212,7 @@ def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
         if made:
             return v.Obj(known.name, made)
         text = interp.kb.role(known.name, "stands-for-text")
-        return known if text is None else v.Lit(text.more[0])
+        return v.of_library(known.name) if text is None else v.Lit(text.more[0])
     return held
 
 

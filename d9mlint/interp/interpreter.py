@@ -1763,7 +1763,7 @@ class Interp:
                 if alias.name == "*":
                     self.frame.mod.env.stars += (stmt.module,)
                 else:
-                    self.bind(alias.asname or alias.name, v.Ext(f"{stmt.module}.{alias.name}"))
+                    self.bind(alias.asname or alias.name, v.of_library(f"{stmt.module}.{alias.name}"))
             return
         for alias in stmt.names:
             if alias.name == "*":

@@ -746,6 +746,7 @@ _ROLES = {
     "gives-batches": "makes an iterator of batches",
     "keeps-arguments": "keeps its arguments in attributes",
     "keeps-constructor": "keeps the arguments of the constructor in attributes of the object",
+    "keeps-given": "keeps an argument in attributes of its receiver",
     "keeps-fields": "makes an object whose attributes are its keyword arguments",
     "keeps-keywords": "keeps its keyword arguments in attributes",
     "changes-fields": "gives an object like its receiver, but for its keyword arguments",

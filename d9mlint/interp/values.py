@@ -656,6 +656,11 @@ def text(beginning: Value, end: Value) -> Obj:
     return Obj(TEXT, TEXT, Args([beginning] if known[0] else [], {"end": end} if known[1] else {}))
 
 
+def of_library(name: str) -> Ext | Obj:
+    """What a name of a library stands for: the release of a package is a text of which nothing else is known."""
+    return text(UNKNOWN, UNKNOWN) if name.endswith(".__version__") else Ext(name)
+
+
 PARTS = "@parts"
 """The parts of which a text was put together."""
 

@@ -154,6 +154,7 @@ Role = Literal[
     "keeps-cells",
     "keeps-constructor",
     "keeps-fields",
+    "keeps-given",
     "keeps-keywords",
     "keeps-no-state",
     "keeps-statistics",

@@ -1,15 +1,25 @@
-"""Calls in a constructor that keep its arguments in attributes of the object: ``self.save_hyperparameters()``."""
+"""Calls that keep arguments in attributes of the object: those of the constructor in which they stand, as
+``self.save_hyperparameters()``, or the model that ``trainer.fit(model)`` is given."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.assignment import set_attribute
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import RoleEntry
+
+
+def keep_given(interp: Interp, owner: v.Value, role: RoleEntry, args: v.Args, node: Any) -> None:
+    """The receiver of a call keeps what it is given in its attributes."""
+    given = args.get(role.arg, role.pos)
+    if isinstance(given, (v.Inst, v.Obj)):
+        for name in role.more:
+            set_attribute(interp, owner, name, given, node)
 
 
 def keep(interp: Interp, inst: v.Value | None, role: RoleEntry, args: v.Args) -> v.Value | None:
