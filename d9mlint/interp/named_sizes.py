@@ -99,6 +99,29 @@ def size_of(interp: RunView, node: Any, deep: bool = True) -> set[Size]:
     return set()
 
 
+def is_size(interp: RunView, node: Any, deep: bool = True) -> bool:
+    """Whether an expression of the running function is written as a size of an array or container: a whole number."""
+    if isinstance(node, m.Subscript):
+        return _is_shape(node.value) and not isinstance(node.index, m.Slice)
+    if isinstance(node, m.Call):
+        name = node.func.id if isinstance(node.func, m.Name) else ""
+        return name == "len" or (name.endswith(".size") and bool(node.args))
+    if not isinstance(node, m.Name) or not deep:
+        return False
+    given = list(assignments_in_parts(interp, node.id))
+    return bool(given) and all(
+        is_size(interp, value, False) if position is None else _is_shape(value) for value, position in given
+    )
+
+
+def _is_shape(node: Any) -> bool:
+    """Whether an expression is written as all sizes of an array."""
+    if isinstance(node, m.Call):
+        return isinstance(node.func, m.Name) and node.func.id.endswith(".size") and not node.args
+    name = node.id if isinstance(node, m.Name) else f".{node.name}" if isinstance(node, m.Attr) else ""
+    return name.endswith(".shape")
+
+
 def counts(interp: RunView, loop: Any, name: str) -> bool:
     """Whether a loop of the running function counts in a variable of this name, one by one."""
     stmt = loop.stmt

@@ -20,14 +20,17 @@ from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.device_names import together as used_together
 from d9mlint.interp.devices import DEFAULT_DEVICE, named
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.named_sizes import is_size
+from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NOTHING, Form, form
 from d9mlint.interp.weights_on_cpu import are_on_cpu
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import parents
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import TensorEntry
+    from d9mlint.knowledge.schema import RoleEntry, TensorEntry
 
 TENSOR = shapes.TENSOR
 _EXACT = frozenset({"+", "-", "*"})
@@ -437,7 +440,20 @@ def are_all_different(interp: RunView, numbers: v.Value | None, depth: int = 0) 
     if not role.arg:
         return True
     of = numbers.args.get(role.arg, role.pos)
-    return (of is not None and shapes.is_whole_number(of)) or are_all_different(interp, of, depth + 1)
+    if (of is not None and shapes.is_whole_number(of)) or are_all_different(interp, of, depth + 1):
+        return True
+    unknown = of is v.UNKNOWN or (isinstance(of, v.Obj) and of.api.startswith("?."))
+    return unknown and _is_given_size(interp, numbers.node, role)
+
+
+def _is_given_size(interp: RunView, call: m.Call | None, role: RoleEntry) -> bool:
+    """Whether a call of the running function is given the size of something."""
+    function = running(interp)
+    if call is None or function is None or id(call) not in parents(function):
+        return False
+    given = [one.value for one in call.keywords if one.name == role.arg]
+    given += call.args[role.pos : role.pos + 1] if role.pos is not None else []
+    return bool(given) and is_size(interp, given[0])
 
 
 def are_positions(interp: Interp, value: v.Value) -> bool:
