@@ -146,7 +146,7 @@ MAX_VARIANTS = 32
 """A function that was called with this many different arguments is run with unknown numbers from then on."""
 MAX_RUNS = 32
 """A function is run at least so often in different circumstances,"""
-MAX_RUN_STEPS = 8_000
+MAX_RUN_STEPS = 12_000
 """and for at least so many steps in all; then once more with unknown texts and numbers, and that stands for all
 other calls: what else its circumstances say makes no more difference than they did before."""
 MAX_GUESSES = 3
