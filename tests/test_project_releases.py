@@ -37,3 +37,25 @@ def test_arguments_in_one_file_tell_the_release_for_all(tmp_path: Path, made: st
     assert len(messages) == 1
     assert any(f"TensorFlow {one} " in messages[0] for one in ("2.10", "2.15")) == bool(release)
     assert f"TensorFlow {release}" in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("handler", "is_old"),
+    [
+        ("except ImportError:\n    import tf_slim as slim", False),
+        ("except:\n    slim = None", False),
+        ("except (KeyError, ImportError):\n    slim = None", False),
+        ("except ImportError:\n    raise SystemExit(1)", True),
+        ("except KeyError:\n    slim = None", True),
+    ],
+)
+def test_what_a_file_can_do_without_says_nothing_about_the_release(
+    tmp_path: Path, handler: str, is_old: bool
+) -> None:
+    used = f"try:\n    import tensorflow.contrib.slim as slim\n{handler}\n\nprint(slim)\n"
+    (tmp_path / "network.py").write_text(used)
+    (tmp_path / "plain.py").write_text(PLAIN.replace("tf.random.set_seed(0)\n", ""))
+    found = [item.finding for item in lint(tmp_path, {"select": ["DET306"]}).items]
+    messages = [one.message for one in found if one.path.endswith("plain.py")]
+    assert len(messages) == 1
+    assert ("TensorFlow 1.15 " in messages[0]) == is_old

@@ -1074,9 +1074,9 @@ def call_external(
     if (of_class := unbound.bound(interp, name, args, node)) is not None:
         return call_member(interp, *of_class, node)
     api = interp.kb.canonical(name)
-    if api != name and (entry := interp.kb.inferred(name)) is not None:
-        # The old name of something that later releases have under another one.
-        interp.infer_releases(entry.releases)
+    if api != name:
+        # It may be the old name of something that later releases have under another one.
+        interp.release_names.used(name)
     return interp.orders.call(interp, api, args, node, _call_external(interp, name, api, args, node, base_of))
 
 

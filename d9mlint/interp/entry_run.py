@@ -448,13 +448,14 @@ def start_models(interp: Interp) -> None:
     the rules, which read what it has found out."""
     interp.activity = Activity(interp)
     interp.switches = Switches(interp)
+    interp.release_names = ReleaseNames(interp)
     for model in (
         Loaders(interp),
         interp.activity,
         Storage(interp),
         Overwritten(interp),
         Replaced(interp),
-        ReleaseNames(interp),
+        interp.release_names,
         interp.switches,
     ):
         interp.listeners.add(model)

@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.conditions import Outcome
     from d9mlint.interp.memo import Outcome as CallOutcome
     from d9mlint.interp.places import Where
+    from d9mlint.interp.releases import ReleaseNames
     from d9mlint.interp.rng import Draw
     from d9mlint.interp.switches import Switches
     from d9mlint.interp.violations import Violation
@@ -168,6 +169,7 @@ class Interp:
     ) -> None:
         self.activity: Activity
         self.switches: Switches
+        self.release_names: ReleaseNames
         self.modules = modules
         self.kb = knowledge
         self.listeners = Listeners()

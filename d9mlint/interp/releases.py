@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp.events import CallEvent, ImportEvent
 from d9mlint.interp.listening import on, on_call_if
+from d9mlint.interp.memory import Memory, remembered_table
+from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
+from d9mlint.ir.optional_imports import optional_imports
 from d9mlint.knowledge.versions import at_least
 
 if TYPE_CHECKING:
@@ -19,16 +22,24 @@ _RENAMED = {"tensorflow.": "tf."}
 class ReleaseNames:
     """Listens for names that later releases do not have, and for imports of names that earlier ones do not have."""
 
+    replaceable = remembered_table(str, bool)
+    """The names among them without which the program goes on: they show nothing about the release."""
+
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
         self.kb = interp.kb
+
+    @property
+    def memory(self) -> Memory:
+        """Where the fields are remembered."""
+        return self._interp.memory
 
     @on_call_if(
         lambda names, api: names.kb.inferred(api) is not None or any(names.kb.inferred_by_arguments(api))
     )
     def called(self, call: CallEvent) -> None:
         """A name is called."""
-        self._used(call.api)
+        self.used(call.api)
         for entry, arguments in self.kb.inferred_by_arguments(call.api):
             if any(name in call.args.kw for name in arguments):
                 self._infer(entry)
@@ -41,19 +52,38 @@ class ReleaseNames:
             if name.startswith(old):
                 name = new + name[len(old) :]
         stmt = event.node
-        self._used(name, stmt)
-        if isinstance(stmt, m.ImportFrom) and not self._interp.branching:
+        parts = [f"{name}{one.name}" for one in stmt.names] if isinstance(stmt, m.ImportFrom) else []
+        function = running(self._interp)
+        if function is not None and stmt.start in optional_imports(function):
+            self._note_replaceable(name, *parts)
+            return
+        self.used(name, stmt)
+        if not self._interp.branching:
             # A name has to be there as well: the program does not start without it.
-            for alias in stmt.names:
-                self._used(f"{name}{alias.name}", stmt)
+            for part in parts:
+                self.used(part, stmt)
 
-    def _used(self, name: str, imported_by: Any = None) -> None:
+    def used(self, name: str, imported_by: Any = None) -> None:
+        """A name is used, or imported by a statement."""
         entry = self.kb.inferred(name)
         if entry is None:
+            return
+        if imported_by is None and self._is_replaceable(name):
             return
         self._infer(entry)
         if entry.since and imported_by is not None and self._is_needed(imported_by):
             self._interp.infer_releases(({at_least(entry.library): entry.since}, {}))
+
+    def _note_replaceable(self, *names: str) -> None:
+        for name in names:
+            if self.kb.inferred(name) is not None:
+                self.replaceable[name.rstrip(".")] = self.replaceable[self.kb.canonical(name.rstrip("."))] = (
+                    True
+                )
+
+    def _is_replaceable(self, name: str) -> bool:
+        parts = name.split(".")
+        return any(self.replaceable.get(".".join(parts[: end + 1])) for end in range(1, len(parts)))
 
     def _is_needed(self, stmt: Any) -> bool:
         """Whether a module does not load without what a statement imports: it is no part of another statement."""

@@ -25,7 +25,7 @@ def never_run(
             if leaves(stmt, failing, own):
                 yield from block[at + 1 :]
                 break
-            blocks.extend(_within(stmt))
+            blocks.extend(blocks_within(stmt))
 
 
 def leaves(stmt: m.Stmt, failing: Container[tuple[int, int]] = (), own: Container[str] = ()) -> bool:
@@ -83,7 +83,7 @@ def _succeeds(call: m.Call) -> bool:
     return status is None or (isinstance(status, m.Const) and not status.value)
 
 
-def _within(stmt: m.Stmt) -> Iterator[Sequence[m.Stmt]]:
+def blocks_within(stmt: m.Stmt) -> Iterator[Sequence[m.Stmt]]:
     """The blocks of a statement."""
     if isinstance(stmt, (m.If, m.For, m.While)):
         yield from (stmt.body, stmt.orelse)

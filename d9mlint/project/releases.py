@@ -14,11 +14,13 @@ from d9mlint.config.pins import EXACT, extra_of, library_name
 from d9mlint.config.targets import INSTALLED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, passing
+from d9mlint.ir.optional_imports import optional_imports
 from d9mlint.ir.traversal import nodes, statements
 from d9mlint.knowledge.versions import at_most, keep_oldest
 
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
+    from d9mlint.knowledge.schema import InferredEntry
 
 
 def releases_of_project(
@@ -28,11 +30,15 @@ def releases_of_project(
     found: dict[str, str] = {}
     implied: dict[str, str] = {}
     names = [f"{name}." for name in libraries]
+    shown = list(names)
     calls: list[tuple[str, str]] = []
     for facts in passing(files):
         if words := _words(kb, facts):
-            names += _named(facts, words, calls)
-    entries = [kb.inferred(name) or kb.inferred(name.rstrip(".")) for name in names]
+            named, replaceable = _named(facts, words, calls)
+            names += named
+            without = tuple(name for name in replaceable if _entry(kb, name) is not None)
+            shown += [name for name in named if not name.startswith(without)]
+    entries = [_entry(kb, name) for name in shown]
     entries += [
         entry
         for name, argument in calls
@@ -45,6 +51,11 @@ def releases_of_project(
             keep_oldest(implied, entry.implies)
     keep_oldest(found, implied)
     return found
+
+
+def _entry(kb: Knowledge, name: str) -> InferredEntry | None:
+    """What a name with a dot behind it shows."""
+    return kb.inferred(name) or kb.inferred(name.rstrip("."))
 
 
 def _words(kb: Knowledge, facts: m.FileFacts) -> set[str]:
@@ -89,20 +100,26 @@ _CHOSEN = "1.15"
 """What notebooks get that choose the first series of a framework."""
 
 
-def _named(facts: m.FileFacts, words: set[str], calls: list[tuple[str, str]]) -> list[str]:
+def _named(facts: m.FileFacts, words: set[str], calls: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
     """The dotted names that a file imports, or uses of what it imports together with some words, each with a dot behind
-    it. The calls of what it imports are added with those of their arguments that are such words."""
+    it; and those that it imports but can do without. The calls of what it imports are added with those of their arguments
+    that are such words."""
     found: list[str] = []
+    replaceable: list[str] = []
     local: dict[str, str] = {}
     for function in facts.functions:
         for stmt in statements(function.body) if function.imports else ():
+            names: list[str] = []
             if isinstance(stmt, m.Import):
-                found += [f"{one.name}." for one in stmt.names]
+                names = [f"{one.name}." for one in stmt.names]
                 local.update((one.asname, one.name) for one in stmt.names if one.asname)
                 local.update((one.name.partition(".")[0],) * 2 for one in stmt.names if not one.asname)
             elif isinstance(stmt, m.ImportFrom) and not stmt.level:
-                found += [f"{stmt.module}.{one.name}." for one in stmt.names]
+                names = [f"{stmt.module}.{one.name}." for one in stmt.names]
                 local.update((one.asname or one.name, f"{stmt.module}.{one.name}") for one in stmt.names)
+            found += names
+            if names and stmt.start in optional_imports(function):
+                replaceable += names
     for function in facts.functions:
         for node in nodes(list(body_that_holds(function, *words))):
             if isinstance(node, m.Name):
@@ -117,4 +134,4 @@ def _named(facts: m.FileFacts, words: set[str], calls: list[tuple[str, str]]) ->
                 head, dot, rest = node.func.id.partition(".")
                 if head in local:
                     calls += [(f"{local[head]}{dot}{rest}", name) for name in given]
-    return found
+    return found, replaceable

@@ -953,6 +953,17 @@ def _register_buffer(interp: Interp, owner: v.Value, name: str, args: v.Args, no
     return v.NONE
 
 
+def _register_parameter(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``self.register_parameter(name, parameter)``, which is an attribute too."""
+    key, parameter = args.get("name", 0), args.get("param", 1)
+    if not isinstance(owner, v.Inst) or key is None or parameter is None:
+        return None
+    if isinstance(key, v.Lit):
+        return _setattr(interp, "", v.Args([owner, key, parameter]), node)
+    _add(interp, owner, key, parameter, node)
+    return v.NONE
+
+
 def _piped(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``dataset.apply(prepare)`` and ``frame.pipe(clean, ...)`` give what the function makes of the receiver."""
     given = args.get("transformation_func" if name == "apply" else "func", 0)
@@ -1380,6 +1391,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "pandas.DataFrame.pipe": _piped,
     "pandas.Series.pipe": _piped,
     "*.register_buffer": _register_buffer,
+    "*.register_parameter": _register_parameter,
     "*.prepare": _prepare,
     "*.setup": _prepare,
     "*.load_from_checkpoint": _from_checkpoint,

@@ -15,6 +15,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.containers import CONTAINERS, added, container_of, parts
 from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.given_instead import is_made_where_given, others
+from d9mlint.interp.library.saved_states import is_saved_state
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
@@ -51,7 +52,7 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
         state is not None
         and not args.star
         and not args.dstar
-        and _all_of(args, name)
+        and (_all_of(args, name) or (name == "load_state_dict" and is_saved_state(interp, node)))
         and not are_initial(state)
         and not _is_changed(state)
         and _is_settled(interp, state)
