@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.path_names import path_name
+from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent
@@ -72,7 +73,7 @@ class KerasWeights(Rule):
     def _given(self, call: CallEvent, files: Iterable[tuple[str, ...] | None]) -> None:
         """The models whose method is called are given the weights that files hold."""
         why = f"`{call.api.rpartition('.')[2]}` restores no optimizer state"
-        for site in _models(call):
+        for site in models_made(call.owner):
             self.loaded[site] = why
             # After training, the best weights are loaded to test them.
             for file in files if site not in self.fitted else ():
@@ -82,7 +83,7 @@ class KerasWeights(Rule):
     @on_method("save", "save_weights")
     def save(self, call: CallEvent) -> None:
         """A model, or its weights, is saved."""
-        self._saved(call.args.get("filepath", 0), list(_models(call)))
+        self._saved(call.args.get("filepath", 0), list(models_made(call.owner)))
 
     @on_method("compile")
     def compiled(self, call: CallEvent) -> None:
@@ -90,7 +91,7 @@ class KerasWeights(Rule):
         optimizer = call.args.get("optimizer", 0)
         if optimizer is None or not any(map(self._keeps_state, v.alternatives(optimizer))):
             return
-        self.stateful.update(_models(call))
+        self.stateful.update(models_made(call.owner))
         for one in v.alternatives(call.owner) if call.owner is not None else ():
             if not isinstance(one, v.Obj):
                 continue
@@ -105,7 +106,7 @@ class KerasWeights(Rule):
     def fit(self, call: CallEvent) -> None:
         """A model is trained."""
         role = self.run.kb.role(call.api, "resumes-epochs")
-        models = list(_models(call))
+        models = list(models_made(call.owner))
         if role is not None and self.run.entry is not None:
             for site in models:
                 if site in self.loaded and site in self.stateful and site not in self.fitted:
@@ -191,17 +192,6 @@ def keeps_state(run: RunView, optimizer: v.Obj) -> bool:
         return False
     role = run.kb.role(optimizer.api, "keeps-no-state")
     return role is None or all_hold(optimizer.args, role.when) is False
-
-
-def _models(call: CallEvent) -> Iterator[Site]:
-    """Where the model was made whose method is called."""
-    for one in v.alternatives(call.owner) if call.owner is not None else ():
-        site = made_at(one) if isinstance(one, v.Obj) else None
-        if isinstance(one, v.Inst) and one.node is not None:
-            # Of the program's own class: only who makes it tells several apart.
-            site = Site(one.cls.file.path, one.node.start, one.node.end)
-        if site is not None:
-            yield site
 
 
 def _is_hdf5(path: v.Value) -> bool:

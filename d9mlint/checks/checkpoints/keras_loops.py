@@ -12,7 +12,7 @@ from d9mlint.checks.checkpoints.keras import keeps_state
 from d9mlint.checks.checkpoints.stages import tests_around
 from d9mlint.checks.checkpoints.weights import WHOLE, Loaded, Saved, file_of, models_made, numbered_as_counted
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, EndEvent, Loop, LoopEvent
+from d9mlint.interp.events import CallEvent, EndEvent, Loop, LoopEvent, ResultEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
@@ -50,15 +50,23 @@ class KerasLoops(Rule):
     @on_method("load_weights")
     def load(self, call: CallEvent) -> None:
         """A model is given weights."""
-        models = frozenset(models_made(call.owner))
+        self._loads(call, frozenset(models_made(call.owner)))
+
+    @on(ResultEvent)
+    def made(self, event: ResultEvent) -> None:
+        """A file gives a whole model: a loop of the program's own has another optimizer."""
+        if self.run.kb.role(event.call.api, "restores-model") is not None:
+            self._loads(event.call, frozenset(models_made(event.result)))
+
+    def _loads(self, call: CallEvent, models: frozenset[Site]) -> None:
         if models:
             loops = frozenset(loop.key for loop in self.run.loops)
             file, tests = file_of(self.run, call, "filepath", 0), tests_around(self.run, call.node)
             self.loaded.append(Loaded(Moment(self.run.steps), loops, models, None, file, tests))
 
-    @on_method("save_weights")
+    @on_method("save_weights", "save")
     def save(self, call: CallEvent) -> None:
-        """The weights of a model are saved."""
+        """A model, or its weights, is saved."""
         models = frozenset((WHOLE, site) for site in models_made(call.owner))
         file = file_of(self.run, call, "filepath", 0)
         if file is not None:
