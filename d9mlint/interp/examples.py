@@ -182,6 +182,9 @@ class _Followed:
 
     def _is_model(self, node: m.Expr) -> bool:
         """Whether a call of something runs a model, which it does not change."""
+        if isinstance(node, m.Attr) and isinstance(node.value, m.Call):
+            made_by = called_in_library(self._run, node.value)
+            return bool(made_by) and self._is_unchanged(f"{made_by}.{node.name}")
         if not isinstance(node, m.Name):
             return False
         model = self._run.value_of(node)
