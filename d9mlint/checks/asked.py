@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assignments, own_names
-from d9mlint.ir.traversal import nodes, parents, variables
+from d9mlint.ir.traversal import nodes, parents, variables, whole_number
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -16,6 +16,25 @@ if TYPE_CHECKING:
 
 _DEEPEST = 4
 """Through so many calls a value is followed."""
+
+
+def is_displayed(run: RunView, node: Any) -> bool:
+    """Whether a notebook shows what a call in a cell gives, or a method of it, and nothing else takes it."""
+    frame = run.frame
+    if not frame.file.notebook or frame.func is not None:
+        return False
+    above = parents(frame.function)
+    user = above.get(id(node))
+    while (
+        isinstance(user, (m.Attr, m.Call)) and (user.value if isinstance(user, m.Attr) else user.func) is node
+    ):
+        if isinstance(user, m.Call) and (
+            user.keywords or any(whole_number(one) is None for one in user.args)
+        ):
+            # It may be given the name of a file to write.
+            return False
+        node, user = user, above.get(id(user))
+    return isinstance(user, m.ExprStmt)
 
 
 class _Code(NamedTuple):

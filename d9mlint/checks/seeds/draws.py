@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
+from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.filled_tensors import fills_new_tensor
@@ -865,11 +866,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             help = f"pass `{argument}={value}`, or {or_else}"
             # What is more than a number may need an import.
             remedy = (argument, value) if value.isdigit() else ("rng", rng)
+        severity = Severity.WARNING if level.option or aside or not reached else None
         found = Split(
             Where(self.run, node, api),
             f"`{api}` without `{argument}=`{seed}{unless}: the result differs between runs{when}",
             help,
-            Severity.WARNING if level.option or aside or not reached else None,
+            Severity.ADVICE if is_displayed(self.run, node) else severity,
             Confidence(entry.confidence) if entry.confidence != "high" else None,
             remedy,
             "" if reached else MAY_SEED + rng,
