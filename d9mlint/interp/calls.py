@@ -2302,12 +2302,14 @@ def enter(
     gradients on or off when it is made restores what was ``recorded`` of them before. What runs ``after`` the body
     is kept, and what ``restores`` the state on each way out of it."""
     names: list[str] = []
+    devices: list[list[str]] = []
     value: v.Value = context
     for one in v.alternatives(context):
+        devices.append([])
         if isinstance(one, v.Obj):
             names.append(one.api)
             if one.api in (graph_devices.DEVICE, "torch.device") and one.args.pos:
-                names += _device(interp, one, node)
+                devices[-1] = _device(interp, one, node)
             if is_gradient_switch(one):
                 names += _gradient_context(one.args.get("mode", 0))
                 restores.append(partial(interp.reset_mode, QUIET, recorded))
@@ -2333,6 +2335,9 @@ def enter(
             if leave is not None:
                 bound = bind_method(interp, leave, one, one.cls, node)
                 after.append(lambda bound=bound: _leave(interp, bound, node))  # type: ignore[misc]
+    # It is the CPU only where each of the contexts that it may be is.
+    surely_cpu = all(CPU_CONTEXT in each for each in devices)
+    names += [name for each in devices for name in each if name != CPU_CONTEXT or surely_cpu]
     return Entered(value, names)
 
 

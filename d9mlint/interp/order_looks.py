@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.order_kinds import FLOAT
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import alike, called_name, nodes, parents, variables
+from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _SAVES_FIGURES = frozenset({"savefig"})
 _GIVES = frozenset({"carry", "type", "pair", "argsort"})
 """Roles of what gives a value and does nothing else."""
+_ALIKE = frozenset({"views", "copies"})
+"""Roles of methods that give a tensor of the same elements."""
 _PARTS = m.FString | m.Seq | m.Star | m.BinOp | m.BoolOp | m.Unary | m.IfExp | m.Slice | m.Compare | m.Dict
 """What an expression may be a part of and decide the value of."""
 
@@ -157,8 +161,11 @@ class _Look:
         entry = self.interp.kb.order(f"?.{called_name(call)}", True)
         if entry is not None and (entry.reduces or entry.value == FLOAT):
             # A number that is computed from what the entry holds is a result, also where it is printed.
-            return False
-        gives = entry is not None and (entry.role == "end" or self._only_gives(entry, call))
+            return self._is_unread(call)
+        if entry is None:
+            gives = not _ALIKE.isdisjoint(self.interp.kb.by_role(f"{TENSOR}.{called_name(call)}"))
+        else:
+            gives = entry.role == "end" or self._only_gives(entry, call)
         return None if gives or called_name(call) in self.interp.kb.table_methods else False
 
     def _given(self, call: m.Call, node: Any) -> bool | None:
@@ -170,6 +177,8 @@ class _Look:
             entry = self.interp.kb.order(self.interp.kb.canonical(called.name))
         elif isinstance(called, v.Func):
             return self._shown_by(called, call, node)
+        elif isinstance(called, v.Obj) and is_module(self.interp, called):
+            return self._evaluates(call) and self._is_unread(call)
         elif isinstance(called, v.Cls | v.Partial | v.Inst | v.AnyOf):
             return False
         else:
@@ -184,6 +193,26 @@ class _Look:
         if entry.role == "show" or entry.shows:
             return not any(called_name(one) in _SAVES_FIGURES for one in self._calls())
         return None if self._only_gives(entry, call) else False
+
+    def _is_unread(self, call: m.Call) -> bool:
+        """Whether nothing reads what a call gives, as where it is only timed."""
+        user = self.above.get(id(call))
+        if isinstance(user, m.ExprStmt):
+            return True
+        if not isinstance(user, m.Assign):
+            return False
+        stored = {id(one) for one in user.targets}
+        names = {one.id for one in user.targets if isinstance(one, m.Name) and "." not in one.id}
+        if len(names) != len(stored) or may_be_shared(
+            self.interp.whole(self.interp.frame.file), self.fn, names
+        ):
+            return False
+        return all(id(one) in stored for name in names for one in variables(self.fn).get(name, ()))
+
+    def _evaluates(self, call: m.Call) -> bool:
+        """Whether the function puts the module that it calls into evaluation mode: then a call changes nothing in it."""
+        name = call.func.id if isinstance(call.func, m.Name) else ""
+        return any(called_name(one) == "eval" and receiver(one) == name for one in self._calls())
 
     def _shown_by(self, called: v.Func, call: m.Call, given: Any) -> bool:
         """Whether a function of the same file only shows what it gets as an argument."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.derivation import derives
 from d9mlint.checks.drawing import GlobalDraws, what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
@@ -12,6 +13,7 @@ from d9mlint.interp.calls import owner_types
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend
 from d9mlint.interp.events import AnyDrawEvent, CallEvent
+from d9mlint.interp.library.loaders import counts_processors
 from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.ir import nodes as m
@@ -69,6 +71,11 @@ class KerasWorkers(Rule):
             message = f"training and validation share the {shared} RNG and race for it unless `workers=0`"
             target = self.run.targets.version("tensorflow") if self.run.targets is not None else None
             targets = (f"tensorflow {target.version}", target.source) if target is not None else ()
+        elif self._counted(call, workers, data):
+            message = (
+                "`workers` is computed from the number of processors: workers share RNG state, "
+                "so draw order depends on scheduling"
+            )
         elif isinstance(data, v.Inst) and self.run.kb_matches("tensorflow", ">=2.16"):
             base = data.attrs.get(BASE)
             count = (base if isinstance(base, v.Obj) else data).args.kw.get("workers")
@@ -88,6 +95,22 @@ class KerasWorkers(Rule):
                 targets=targets,
                 remedy=("0" if pipeline or shared else "1",),
             )
+
+    def _counted(self, call: CallEvent, workers: v.Value | None, data: v.Value | None) -> bool:
+        """Whether there are as many workers as processors, or a part of these, and something is drawn for the batches
+        that they prepare."""
+        if workers is None or data is None:
+            return False
+        if not any(counts_processors(self.run, one) for one in v.alternatives(workers)):
+            source = derives(self.run, argument_node(call.node, "workers"), "processor-count")
+            role = self.run.kb.role(source, "processor-count") if source else None
+            known = any(isinstance(one, v.Lit) for one in v.alternatives(workers))
+            if known or role is None or role.library != "python":
+                return False
+        made = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
+        if self._generator(made) is not None:
+            return bool(self._drawn(data, made))
+        return self._draws_for_batches(data)
 
     def _further_batch(self, call: CallEvent, data: v.Value, validation: v.Value) -> None:
         """Since TensorFlow 2.2 a thread prepares the next batch for training while the model is validated, if there is a

@@ -230,8 +230,9 @@ _ASIDE: dict[tuple[str, bool], Kind] = {
     ("head", True): "head aside",
 }
 """Kinds of draws that training alone makes matter, behind an option: by the kind and whether the model is used there."""
-_OVERWRITABLE = frozenset({"", "aside", "weak aside", "head aside"})
-"""Kinds of draws whose outcome may be overwritten, but for initial weights that are made in each run."""
+_OVERWRITABLE = frozenset({"", "aside", "weak aside", "head aside", "order"})
+"""Kinds of draws whose outcome may be overwritten, or that another rule may report, but for initial weights that are made
+in each run."""
 _OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow", "keras_numpy"})
 """Generators of initial weights of which it is known what is loaded over them."""
 _OF_PARAMETERS = frozenset({"torch"})
@@ -1578,7 +1579,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         spare = min((one for one in spares if one is not None), key=lambda one: one.place.order, default=None)
         lacking = self._initial_aside(rng, "head aside")
         weak, head = self._weights(rng)
-        order = self.first.get((rng, "order"))
+        # What draws an order alone, and is asked for a generator, is reported once.
+        order = self._first(rng, "order", frozenset(self.reporter.sites("DET109")))
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
             # Where it is made, nothing shows that it shuffles.
             weak = order

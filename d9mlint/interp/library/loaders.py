@@ -29,6 +29,7 @@ from d9mlint.interp.usage import flatten, use
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 LOADER = "torch.utils.data.DataLoader"
 EARLIER_DRAWS = "@earlier draws"
@@ -147,13 +148,14 @@ def _has_workers(interp: Interp, number: v.Value) -> bool | None:
     """Whether a number of workers is more than zero: as many as there are processors are, also where some are left out."""
     known = v.truth(number)
     if known is None and all(
-        v.truth(one) or _counts_processors(interp, one) for one in v.alternatives(number)
+        v.truth(one) or counts_processors(interp, one) for one in v.alternatives(number)
     ):
         return True
     return known
 
 
-def _counts_processors(interp: Interp, number: v.Value) -> bool:
+def counts_processors(interp: RunView, number: v.Value) -> bool:
+    """Whether a number is that of the processors, or a part of it."""
     role = interp.kb.role(number.api, "processor-count") if isinstance(number, v.Obj) else None
     # There may be no other devices at all.
     return role is not None and role.library == "python"
