@@ -454,6 +454,8 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         # Without `__iter__`, its items are those of the numbers from 0 on.
         found = value.cls.find("__getitem__")
         return v.UNKNOWN if found is None else _given_by(interp, value, found, v.Obj(shapes.NUMBER))
+    if isinstance(value, v.Member):
+        interp.listeners.tell(IterationEvent(value))
     if isinstance(value, v.Obj):
         if value.api in PASS_THROUGH:
             inner = inside(value)

@@ -47,6 +47,8 @@ from d9mlint.interp.events import (
     EndEvent,
     GlobalDrawEvent,
     InstanceEvent,
+    ItemEvent,
+    IterationEvent,
     LateSeedEvent,
     ObjectCallEvent,
     SeedEvent,
@@ -326,6 +328,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Whether the last mode that the program has put a module into is that of training."""
     built_later = remembered_table(Site, Keeper)
     """Layers that make their weights when they are first called, with what keeps them."""
+    layers_asked = remembered(bool)
+    """Whether the program goes through all layers of a model, or takes one of them."""
     imported = remembered_table(Site, tuple[str, str])
     """Where modules that are imported draw what they keep in a variable, with that."""
     imported_splits = remembered(list[tuple[Variable, Split]])
@@ -1302,6 +1306,23 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 if generator not in self.assigned:
                     self.assigned[generator] = assigned
 
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """A value is iterated."""
+        self._ask_layers(event.value)
+
+    @on(ItemEvent)
+    def item(self, event: ItemEvent) -> None:
+        """``owner[key]`` is read."""
+        self._ask_layers(event.owner)
+
+    def _ask_layers(self, value: v.Value) -> None:
+        """Elements of a value may be called: those of ``model.layers`` are layers, also where no attribute is named."""
+        if isinstance(value, v.Member) and isinstance(value.owner, v.Inst):
+            bases = map(self.run.kb.canonical, value.owner.cls.external_bases())
+            if any(self.run.kb.role(f"{base}.{value.name}", "gives-layers") is not None for base in bases):
+                self.layers_asked = True
+
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
@@ -1317,7 +1338,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             self._forgive(site, of_processes=True)
         if self.run.entry is None:
             return
-        layers = self.built_later.known()
+        layers = () if self.layers_asked else self.built_later.known()
         self.idle = frozenset(
             [
                 *(one for one in layers if not uses_kept(self.run, self.built_later[one])),
