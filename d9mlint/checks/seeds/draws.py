@@ -61,6 +61,7 @@ from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.options import OTHER_THAN
 from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left, places_within
+from d9mlint.interp.library_modules import model_of_layers
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import (
     Table,
@@ -1318,10 +1319,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _ask_layers(self, value: v.Value) -> None:
         """Elements of a value may be called: those of ``model.layers`` are layers, also where no attribute is named."""
-        if isinstance(value, v.Member) and isinstance(value.owner, v.Inst):
-            bases = map(self.run.kb.canonical, value.owner.cls.external_bases())
-            if any(self.run.kb.role(f"{base}.{value.name}", "gives-layers") is not None for base in bases):
-                self.layers_asked = True
+        if model_of_layers(self.run, value) is not None:
+            self.layers_asked = True
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
