@@ -34,6 +34,7 @@ from d9mlint.interp.heap import HEAP, Cells
 from d9mlint.interp.library.options import FLAGS, as_default, section
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.reflection import extend_path
+from d9mlint.interp.missing_items import take_out
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import counted_attributes
 
@@ -185,8 +186,9 @@ def delete(interp: Interp, target: m.Expr) -> None:
         if is_environ(interp, owner) and isinstance(index, v.Lit):
             interp.unset_env(str(index.value))
         elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):
-            owner.items.pop(index.value, None)
-            owner.open = owner.open or not happens_once(interp, owner)
+            if not take_out(owner, index, happens_once(interp, owner)):
+                owner.items.pop(index.value, None)
+                owner.open = True
         elif isinstance(owner, v.Items):
             at = position(owner, index) if takes_away(interp, owner) else None
             if at is None or at >= len(owner.elts):

@@ -115,6 +115,7 @@ from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, named_from
+from d9mlint.interp.missing_items import found_or
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import SORT_KEY
@@ -573,7 +574,7 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             env.vars[name] = pos[index]
             index += 1
         elif param.kind != "p" and name in kw:
-            env.vars[name] = kw.pop(name)
+            env.vars[name] = found_or(kw.pop(name), func.defaults.get(name))
         elif args.star or args.dstar:
             env.vars[name] = v.UNKNOWN
             if name in func.drawn:

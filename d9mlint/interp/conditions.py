@@ -11,6 +11,7 @@ from d9mlint.interp.drawn_fractions import only_outcome
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
+from d9mlint.interp.missing_items import may_be_missing
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names, changes_only_if, only_tested
@@ -303,7 +304,7 @@ def _contains(left: v.Value, right: v.Value) -> bool | None:
     if isinstance(right, v.Items) and not right.open and all(isinstance(e, v.Lit) for e in right.elts):
         return any(isinstance(e, v.Lit) and e.value == left.value for e in right.elts)
     if isinstance(right, v.Mapping) and left.value in right.items:
-        return True
+        return None if may_be_missing(right.items[left.value]) else True
     if isinstance(right, v.Lit) and isinstance(right.value, str) and isinstance(left.value, str):
         return left.value in right.value
     return None

@@ -33,6 +33,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
+from d9mlint.interp.missing_items import present
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
 from d9mlint.interp.read_back import is_read_back
@@ -453,6 +454,8 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         # Without `__iter__`, its items are those of the numbers from 0 on.
         found = value.cls.find("__getitem__")
         return v.UNKNOWN if found is None else _given_by(interp, value, found, v.Obj(shapes.NUMBER))
+    if isinstance(value, v.Member):
+        interp.listeners.tell(IterationEvent(value))
     if isinstance(value, v.Obj):
         if value.api in PASS_THROUGH:
             inner = inside(value)
@@ -655,7 +658,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return _any_of(interp, value)
             if at_key is None:
                 return at_unknown_key(interp, value)
-            return _dispatched(interp, value.items.items(), index, at_key)
+            return _dispatched(interp, value.items.items(), index, present(at_key))
         if value.factory is not None:
             key = ("unknown key", node.start)
             if key not in value.items:

@@ -47,6 +47,7 @@ from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, is_decorated
+from d9mlint.interp.missing_items import present
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, merge
@@ -132,7 +133,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):
         if value.attributes and name in value.items:
-            return value.items[name]
+            return present(value.items[name])
         if value.attributes and name == "__dict__":
             return v.Mapping(value.items, value.open)
         held = given_files.look_up(value, name) if value.attributes and value.files[0] else None

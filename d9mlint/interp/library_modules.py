@@ -1,4 +1,4 @@
-"""Modules of PyTorch that libraries make."""
+"""Modules of PyTorch that libraries make, and layers that they give."""
 
 from __future__ import annotations
 
@@ -28,3 +28,12 @@ def makes_module(interp: RunView, api: str) -> bool:
         return _FUNCTIONS not in api
     makes = any(entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(api))
     return makes or interp.kb.role(api, "starts-evaluated") is not None
+
+
+def model_of_layers(interp: RunView, value: v.Value) -> v.Inst | None:
+    """The model that a library gives all layers of, without naming the attributes that hold them: ``model.layers``."""
+    if not isinstance(value, v.Member) or not isinstance(value.owner, v.Inst):
+        return None
+    bases = map(interp.kb.canonical, value.owner.cls.external_bases())
+    gives = any(interp.kb.role(f"{base}.{value.name}", "gives-layers") is not None for base in bases)
+    return value.owner if gives else None

@@ -61,8 +61,8 @@ def module_variable(run: RunView, node: Any) -> tuple[ModuleFile, str] | None:
 
 
 def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str, frozenset[tuple[str, int]]] | None:
-    """The attribute in which a method keeps a layer that an expression makes, alone or in a container of layers, with the
-    file of its class, and the classes of the instance by where these begin: bases of libraries read no attributes that they
+    """The attribute in which a method keeps a layer that an expression makes, alone or in containers, with the file of its
+    class, and the classes of the instance by where these begin: bases of libraries read no attributes that they
     do not know."""
     stmt, func = run.statement, run.frame.func
     if func is None or not isinstance(func.receiver, v.Inst) or not isinstance(stmt, m.Assign):
@@ -73,16 +73,23 @@ def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str, frozenset[tupl
         return None
     above, child = parents(func.fn), node
     while child is not stmt.value:
-        child = above.get(id(child))
+        part, child = child, above.get(id(child))
         if isinstance(child, m.Call) and called_in_library(run, child) in CONTAINERS:
             continue
-        if not isinstance(child, m.Seq):
+        if not (isinstance(child, m.Seq) or _is_element(child, part)):
             return None
     cls = func.receiver.cls
     plain = all(isinstance(base, (v.Cls, v.Ext)) for one in cls.mro() for base in one.bases)
     known = all(run.kb.role(run.kb.canonical(one), "base-only") for one in cls.external_bases())
     classes = frozenset((one.file.path, one.cls.start) for one in cls.mro())
     return (func.file, name, classes) if plain and known else None
+
+
+def _is_element(whole: Any, part: Any) -> bool:
+    """Whether an expression gives what a dict display holds under a key, or what a comprehension makes in each round."""
+    if isinstance(whole, m.Dict):
+        return any(one is part for key, one in zip(whole.keys, whole.values, strict=True) if key is not None)
+    return isinstance(whole, m.Comp) and part is (whole.elt if whole.value is None else whole.value)
 
 
 def for_others(run: RunView, node: Any) -> Callable[[], bool]:

@@ -905,6 +905,7 @@ _ROLES = {
     "loads-checkpoint": "gives what a checkpoint holds",
     "restores-model": "gives a whole model of a file, with its optimizer",
     "restores-weights": "gives a model its weights alone",
+    "gives-layers": "gives all layers of a model",
     "gives-weights": "gives the weights of a model, without its optimizer",
     "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",

@@ -31,6 +31,7 @@ from d9mlint.interp.events import (
     ResultEvent,
 )
 from d9mlint.interp.library.weights import LOADING_METHODS
+from d9mlint.interp.library_modules import model_of_layers
 from d9mlint.interp.listening import on
 from d9mlint.interp.places import running
 from d9mlint.interp.rng import GENERATOR_TYPES, seed_value
@@ -248,6 +249,7 @@ class Replaced:
         """Something is iterated."""
         if _is_container(event.value):
             self._given(event.value, 0)
+        self._layers_asked(event.value)
         self._use(event.value)
 
     @on(ForeignWriteEvent)
@@ -264,6 +266,7 @@ class Replaced:
     @on(ItemEvent)
     def item(self, event: ItemEvent) -> None:
         """``owner[key]``, which gives any part of the owner unless the key is known."""
+        self._layers_asked(event.owner)
         if _is_container(event.owner):
             self._given(event.owner, 0)
         if not isinstance(event.key, v.Lit) or event.key.option:
@@ -276,6 +279,12 @@ class Replaced:
             self._taken(event.owner, event.key)
         if not isinstance(event.owner, (v.Items, v.Mapping)):
             self._use(event.value)
+
+    def _layers_asked(self, value: v.Value) -> None:
+        """Elements of a value are used: all that a model holds, where they are its layers."""
+        model = model_of_layers(self._interp, value)
+        if model is not None:
+            self._given(model, 0)
 
     def _taken(self, container: v.Obj, key: v.Value | None) -> None:
         """A layer is replaced, or taken out."""

@@ -228,6 +228,7 @@ Role = Literal[
     "numbers-saved",
     "restores-model",
     "restores-weights",
+    "gives-layers",
     "gives-weights",
     "resumes-epochs",
     "takes-bindings",

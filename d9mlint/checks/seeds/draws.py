@@ -48,6 +48,8 @@ from d9mlint.interp.events import (
     EndEvent,
     GlobalDrawEvent,
     InstanceEvent,
+    ItemEvent,
+    IterationEvent,
     LateSeedEvent,
     ObjectCallEvent,
     SeedEvent,
@@ -60,6 +62,7 @@ from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.options import OTHER_THAN
 from d9mlint.interp.library.processes import UNNAMED
 from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left, places_within
+from d9mlint.interp.library_modules import model_of_layers
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import (
     Table,
@@ -328,6 +331,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Whether the last mode that the program has put a module into is that of training."""
     built_later = remembered_table(Site, Keeper)
     """Layers that make their weights when they are first called, with what keeps them."""
+    layers_asked = remembered(bool)
+    """Whether the program goes through all layers of a model, or takes one of them."""
     imported = remembered_table(Site, tuple[str, str])
     """Where modules that are imported draw what they keep in a variable, with that."""
     imported_splits = remembered(list[tuple[Variable, Split]])
@@ -1305,6 +1310,21 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 if generator not in self.assigned:
                     self.assigned[generator] = assigned
 
+    @on(IterationEvent)
+    def iterated(self, event: IterationEvent) -> None:
+        """A value is iterated."""
+        self._ask_layers(event.value)
+
+    @on(ItemEvent)
+    def item(self, event: ItemEvent) -> None:
+        """``owner[key]`` is read."""
+        self._ask_layers(event.owner)
+
+    def _ask_layers(self, value: v.Value) -> None:
+        """Elements of a value may be called: those of ``model.layers`` are layers, also where no attribute is named."""
+        if model_of_layers(self.run, value) is not None:
+            self.layers_asked = True
+
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
@@ -1320,7 +1340,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             self._forgive(site, of_processes=True)
         if self.run.entry is None:
             return
-        layers = self.built_later.known()
+        layers = () if self.layers_asked else self.built_later.known()
         self.idle = frozenset(
             [
                 *(one for one in layers if not uses_kept(self.run, self.built_later[one])),

@@ -71,6 +71,7 @@ from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.missing_attributes import has
+from d9mlint.interp.missing_items import found_or, take_out
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
@@ -694,15 +695,16 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     if later is not None:
         return later
     key = args.pos[0] if args.pos else None
-    # Where `pop` is given no default, the key is there.
     absent = v.UNKNOWN if name == "pop" else v.NONE
     default = args.pos[1] if len(args.pos) > 1 else args.kw.get("default", absent)
     if isinstance(owner, v.Mapping) and isinstance(key, v.Lit):
         found: v.Value | None = owner.items.get(key.value)
         if found is not None:
-            if name == "pop" and happens_once(interp, owner):
-                owner.items.pop(key.value)
-            return found
+            if name == "pop":
+                take_out(owner, key, happens_once(interp, owner))
+            # Where `pop` is given no default, the key is there.
+            given = len(args.pos) > 1 or "default" in args.kw
+            return found_or(found, default if given or name != "pop" else None)
     named = isinstance(owner, v.Mapping) and isinstance(key, v.Lit)
     callables = (
         [

@@ -1,0 +1,44 @@
+"""Items that a program takes out of a dict on one of several paths: behind them the key is there or not."""
+
+from __future__ import annotations
+
+from d9mlint.interp import values as v
+
+_API = "an item that may be missing"
+_MISSING = v.Obj(_API)
+"""Stands beside the literals that an item holds where it is there."""
+
+
+def _is_mark(value: v.Value) -> bool:
+    return isinstance(value, v.Obj) and value.api == _API
+
+
+def may_be_missing(value: v.Value) -> bool:
+    """Whether an item was taken out on one of several paths."""
+    return isinstance(value, v.AnyOf) and any(map(_is_mark, value.values))
+
+
+def present(value: v.Value) -> v.Value:
+    """What an item holds where it is there."""
+    return found_or(value, None)
+
+
+def found_or(value: v.Value, default: v.Value | None) -> v.Value:
+    """What is found for a key: the item, or the default where the item may be missing."""
+    if not may_be_missing(value):
+        return value
+    known = [one for one in v.alternatives(value) if not _is_mark(one)]
+    return v.join(known if default is None else [*known, default])
+
+
+def take_out(owner: v.Mapping, key: v.Lit, always: bool) -> bool:
+    """Take the item of a key out of a dict, ``always`` or on one of several paths; False where it is not known what that
+    leaves."""
+    if always:
+        owner.items.pop(key.value, None)
+        return True
+    found: v.Value | None = owner.items.get(key.value)
+    if found is None or not all(isinstance(one, v.Lit) or _is_mark(one) for one in v.alternatives(found)):
+        return False
+    owner.items[key.value] = v.AnyOf((*v.alternatives(present(found)), _MISSING))
+    return True
