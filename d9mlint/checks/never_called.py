@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from d9mlint.base.coverage import BY_CONFIGURATION
+from d9mlint.base.coverage import BY_ATTRIBUTE, BY_CONFIGURATION
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.ir import nodes as m
@@ -136,11 +136,14 @@ class Search:
         self.files = project.modules.files
         self.complete = not any(one.cuts or one.failure for one in programs)
         # The files of programs with calls that are decided at run time: these may call whatever is there, and make objects
-        # of a class that something names, or any where configurations name classes.
+        # of a class that something names, or any where configurations name classes. What is an attribute by its name is
+        # a method, or is named somewhere.
         self.doubtful: set[int] = set()
         self.configured: set[int] = set()
         for one in programs:
-            decided = [gap.text for gap in one.gaps if gap.kind == "dynamic-call"]
+            decided = [
+                gap.text for gap in one.gaps if gap.kind == "dynamic-call" and BY_ATTRIBUTE not in gap.text
+            ]
             self.doubtful.update(one.files if decided else ())
             self.configured.update(one.files if any(BY_CONFIGURATION in text for text in decided) else ())
         # The functions that programs reach, those among them in which calls may be missing, the files that programs run,

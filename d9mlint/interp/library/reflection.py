@@ -39,7 +39,8 @@ def at_path(interp: Interp, path: str, node: Any) -> v.Value:
     return v.Ext(path)
 
 
-_READING = frozenset({"getattr", "__getattribute__"})
+READING = frozenset({"getattr", "__getattribute__"})
+"""What gives an attribute by its name."""
 _MOST_NAMED = 12
 
 
@@ -47,7 +48,7 @@ def named_methods(interp: Interp, reading: m.Call) -> list[v.Func]:
     """The methods that ``getattr(self, name)(...)`` or ``self.__getattribute__(name)(...)`` may call: those of the class
     that are called nowhere by their own name, in no method of it."""
     word = called_name(reading)
-    if word not in _READING or not reading.args:
+    if word not in READING or not reading.args:
         return []
     first = reading.args[0]
     owner = receiver(reading)
