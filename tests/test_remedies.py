@@ -1639,3 +1639,26 @@ def test_what_replaces_a_pooling_layer_of_volumes_does_not_raise_itself(tmp_path
     )
     (found,) = findings(tmp_path, text, "DET402")
     assert "MaxPool3d(return_indices=True) with torch >= 2.13" in found.help
+
+
+@pytest.mark.parametrize(
+    ("size", "modes"),
+    [("*size", ["linear", "bilinear", "trilinear"]), ("1, 1, 8, 8", ["bilinear"]), ("1, 1, 8", ["linear"])],
+)
+def test_the_remedy_is_said_for_each_mode_that_may_be_meant(
+    tmp_path: Path, size: str, modes: list[str]
+) -> None:
+    text = (
+        "import json\nimport torch\nimport torch.nn.functional as F\n\n"
+        "class Resize(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "        self.mode = 'linear'\n        if n == 2:\n            self.mode = 'bi' + self.mode\n"
+        "        elif n == 3:\n            self.mode = 'tri' + self.mode\n\n"
+        "    def forward(self, x):\n        return F.interpolate(x, scale_factor=0.5, mode=self.mode)\n\n"
+        "size = json.load(open('config.json'))['size']\nresize = Resize(len(size))\n"
+        f"x = torch.ones({size}).cuda().requires_grad_()\nresize(x).sum().backward()\nprint(x.grad)\n"
+    )
+    found = findings(tmp_path, text, "DET401")
+    assert [f'with "{one}"' in found[0].help for one in ("linear", "bilinear", "trilinear")] == [
+        one in modes and len(modes) > 1 for one in ("linear", "bilinear", "trilinear")
+    ]
+    assert ("no deterministic implementation" in found[0].message) == (modes == ["linear"])

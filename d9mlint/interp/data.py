@@ -197,6 +197,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         and not (op == "%" and isinstance(left.value, str))
     ):
         return _fold(op, left, right)
+    if op == "+" and (texts := _added_texts(left, right)) is not None:
+        return texts
     if op == "%" and isinstance(left, v.Lit) and isinstance(left.value, str):
         return format_percent(left, right)
     if op == "/" and any(isinstance(side, v.Obj) and side.type == PATH for side in (left, right)):
@@ -258,6 +260,19 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
         return v.Lit(0) if op == "*" and (v.is_zero(left) or v.is_zero(right)) else v.Obj(shapes.NUMBER)
     return v.UNKNOWN
+
+
+def _added_texts(left: v.Value, right: v.Value) -> v.Value | None:
+    """The sum of two texts of which one has several known values."""
+    if v.option_of(left) or v.option_of(right):
+        return None
+    pairs = [(one, other) for one in v.alternatives(left) for other in v.alternatives(right)]
+    sums = [
+        _fold("+", one, other)
+        for one, other in pairs
+        if isinstance(one, v.Lit) and isinstance(other, v.Lit) and isinstance(one.value, str)
+    ]
+    return v.join(sums) if len(sums) == len(pairs) else None
 
 
 _WHOLE = frozenset({"+", "-", "*", "//", "%"})
