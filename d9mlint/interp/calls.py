@@ -43,6 +43,7 @@ from d9mlint.interp.context import (
     CALLED_BACK,
     CPU_CONTEXT,
     DIFFERENTIATED,
+    EACH_ELEMENT,
     FROZEN,
     GRADIENT_MODES,
     HANDED,
@@ -1309,6 +1310,8 @@ def callbacks(
             # Python calls it for elements alone.
             return None
         contexts.append(NEVER_TAKEN)
+    if _each(interp, api, args, node, owner) is not None:
+        contexts.append(EACH_ELEMENT)
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)
