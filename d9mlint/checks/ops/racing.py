@@ -1252,8 +1252,8 @@ def _end(rule: Ops) -> None:
         instead = found.instead or rule.instead.get((*made, found.entry.id)) or ""
         found = found._replace(call=calls[found.place.site, found.entry.id], instead=instead)
         judged.append((found, tf_on if is_tf else torch_on, gpu))
-    for one, on, gpu, help in _by_value(rule.run, judged):
-        _judge(rule, one, on, gpu, reported, help)
+    for found, torch_on, gpu, by_value in _by_value(rule.run, judged):
+        _judge(rule, found, torch_on, gpu, reported, by_value)
 
 
 def _by_value(
