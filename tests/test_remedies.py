@@ -1662,3 +1662,24 @@ def test_the_remedy_is_said_for_each_mode_that_may_be_meant(
         one in modes and len(modes) > 1 for one in ("linear", "bilinear", "trilinear")
     ]
     assert ("no deterministic implementation" in found[0].message) == (modes == ["linear"])
+
+
+@pytest.mark.parametrize(
+    ("readme", "older"),
+    [
+        ("PyTorch 1.5.0 to 1.10.2", True),
+        ("PyTorch 1.8 to 1.10.2", False),
+        ("PyTorch 1.5+", True),
+        ("PyTorch 2.1+", False),
+    ],
+)
+def test_the_remedy_is_for_the_first_release_of_a_range_too(tmp_path: Path, readme: str, older: bool) -> None:
+    (tmp_path / "README.md").write_text(f"# Net\n\n## Requirements\n\n- {readme}\n", encoding="utf-8")
+    text = (
+        "import torch\n\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "model(torch.ones(3, 2).cuda()).sum().backward()\noptimizer.step()\ntorch.save(model.state_dict(), 'x.pt')\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert ("with torch 1.8 or later" in found.help) == older
+    assert ("torch.backends.cudnn.deterministic" in found.help) == older
