@@ -33,6 +33,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
+from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
 from d9mlint.interp.read_back import is_read_back
@@ -667,7 +668,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 at_key = look_up(value, index.value)
             if at_key is None and index.option:
                 # The default names nothing that is there: the option has to be given.
-                return _any_of(interp, value)
+                return v.UNKNOWN if has_no_choice(value, index) else _any_of(interp, value)
             if at_key is None:
                 return at_unknown_key(interp, value)
             return _dispatched(interp, value.items.items(), index, at_key)
