@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
+from d9mlint.base.entry_report import AND, NEVER_CALLS, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
 from d9mlint.base.findings import SWITCHED, VARIABLE, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
@@ -1480,7 +1480,7 @@ def _judge(
         call=found.call,
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
-        unless=_unless_on_cpu(rule.run, found, gpu),
+        unless=AND.join(filter(None, (_unless_on_cpu(rule.run, found, gpu), _unless_called(rule, found)))),
         raises=found.text
         if entry.library not in TF_LIBRARIES and _raises_in_mode(rule.run, entry, past)
         else "",
@@ -1510,6 +1510,15 @@ _OWN_PLACE = ("DET401", "DET407")
 """The rules of ops that are replaced where they are called."""
 _WITH_MODE = ("1.8", "1.13")
 """The first and the last release of PyTorch 1 that has the mode, under the name that it has now."""
+
+
+def _unless_called(rule: Ops, found: Candidate) -> str:
+    """That a layer of PyTorch is called nowhere in a program that trains nothing, where that is so."""
+    made = (found.place.site.path, found.place.site.end)
+    is_layer = found.entry.at != "use" and found.api.rpartition(".")[2][:1].isupper()
+    trains = any(flag in rule.run.places for flag in (TORCH_TRAIN, TORCH_TRAIN_CPU))
+    idle = is_layer and not trains and made not in rule.used and rule.run.entry is not None
+    return NEVER_CALLS if idle and found.entry.library not in TF_LIBRARIES else ""
 
 
 def _unless_on_cpu(interp: RunView, found: Candidate, gpu: str) -> str:
