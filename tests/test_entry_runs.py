@@ -1380,6 +1380,30 @@ def test_a_program_that_never_resumes_is_not_named_beside_one_that_does() -> Non
     assert alone.entry_point == "once.py"
 
 
+@pytest.mark.parametrize("called", [False, True])
+def test_a_program_that_never_calls_a_layer_is_not_named_beside_one_that_does(called: bool) -> None:
+    net = (
+        "import torch\nfrom torch_geometric.nn import GINConv\n\n\nclass Net(torch.nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.conv = GINConv(torch.nn.Linear(4, 4))\n\n"
+        "    def forward(self, data):\n        return self.conv(data.x, data.edge_index)\n"
+    )
+    data = "Data(x=torch.ones(3, 4), edge_index=torch.ones(2, 3, dtype=torch.int64)).to('cuda')"
+    start = "import torch\nfrom torch_geometric.data import Data\n\nfrom net import Net\n\n"
+    train = (
+        f"{start}torch.manual_seed(0)\nmodel = Net().to('cuda')\n"
+        f"optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nmodel({data}).sum().backward()\noptimizer.step()\n"
+    )
+    show = (
+        f"{start}print(torch.device('cuda' if torch.cuda.is_available() else 'cpu'))\nmodel = Net()\n"
+        "model.load_state_dict(torch.load('model.pt'))\nprint(sum(one.numel() for one in model.parameters()))\n"
+    )
+    if called:
+        show += f"print(model.to('cuda')({data}))\n"
+    files = {"net.py": net, "train.py": train, "show.py": show}
+    [found] = [one for one in run(files).findings() if one.code == "DET407"]
+    assert found.message.endswith("(also when show.py runs)") == called
+
+
 TRIED_OUT = {
     "data.py": (
         "import os\nimport numpy as np\ndef load(d):\n    out = []\n    for f in os.listdir(d):\n"

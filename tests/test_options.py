@@ -114,7 +114,7 @@ def test_stale_entries_of_a_baseline_are_counted_and_pruned(run: Run, project: P
 
 
 def test_update_baseline_with_diff_from_touches_changed_lines_only(run: Run, project: Project) -> None:
-    root = project({"a.py": BENCHMARK, "b.py": LISTING})
+    root = project({"a.py": BENCHMARK, "b.py": f"import a\n{LISTING}"})
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@t.example"]
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run([*git, *arguments], cwd=root, check=True)

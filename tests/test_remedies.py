@@ -1710,3 +1710,47 @@ def test_a_framework_is_seeded_by_its_own_function(
 def test_a_seed_that_a_configuration_holds_is_set_there(tmp_path: Path, text: str, expected: str) -> None:
     (found,) = findings(tmp_path, text, "DET107")
     assert found.help == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "modes"),
+    [("*size", ["linear", "bilinear", "trilinear"]), ("1, 1, 8, 8", ["bilinear"]), ("1, 1, 8", ["linear"])],
+)
+def test_the_remedy_is_said_for_each_mode_that_may_be_meant(
+    tmp_path: Path, size: str, modes: list[str]
+) -> None:
+    text = (
+        "import json\nimport torch\nimport torch.nn.functional as F\n\n"
+        "class Resize(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+        "        self.mode = 'linear'\n        if n == 2:\n            self.mode = 'bi' + self.mode\n"
+        "        elif n == 3:\n            self.mode = 'tri' + self.mode\n\n"
+        "    def forward(self, x):\n        return F.interpolate(x, scale_factor=0.5, mode=self.mode)\n\n"
+        "size = json.load(open('config.json'))['size']\nresize = Resize(len(size))\n"
+        f"x = torch.ones({size}).cuda().requires_grad_()\nresize(x).sum().backward()\nprint(x.grad)\n"
+    )
+    found = findings(tmp_path, text, "DET401")
+    assert [f'with "{one}"' in found[0].help for one in ("linear", "bilinear", "trilinear")] == [
+        one in modes and len(modes) > 1 for one in ("linear", "bilinear", "trilinear")
+    ]
+    assert ("no deterministic implementation" in found[0].message) == (modes == ["linear"])
+
+
+@pytest.mark.parametrize(
+    ("readme", "older"),
+    [
+        ("PyTorch 1.5.0 to 1.10.2", True),
+        ("PyTorch 1.8 to 1.10.2", False),
+        ("PyTorch 1.5+", True),
+        ("PyTorch 2.1+", False),
+    ],
+)
+def test_the_remedy_is_for_the_first_release_of_a_range_too(tmp_path: Path, readme: str, older: bool) -> None:
+    (tmp_path / "README.md").write_text(f"# Net\n\n## Requirements\n\n- {readme}\n", encoding="utf-8")
+    text = (
+        "import torch\n\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "model(torch.ones(3, 2).cuda()).sum().backward()\noptimizer.step()\ntorch.save(model.state_dict(), 'x.pt')\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert ("with torch 1.8 or later" in found.help) == older
+    assert ("torch.backends.cudnn.deterministic" in found.help) == older

@@ -611,6 +611,28 @@ def test_versions_in_a_readme_count_where_no_other_file_pins(
     assert pinned.version(library).source == "pinned in requirements.txt:1"
 
 
+@pytest.mark.parametrize(
+    ("line", "oldest"),
+    [
+        ("PyTorch ``1.5.0`` to ``1.10.2``", "1.5.0"),
+        ("- torch 1.5 - 1.10", "1.5"),
+        ("- PyTorch >= 1.5, < 1.11", "1.5"),
+        ("* PyTorch >=1.5 and <=1.10.1", "1.5"),
+        ("1. PyTorch versions from 1.5 up to 1.10.", "1.5"),
+        ("- PyTorch (1.5.0–1.10.0)", "1.5.0"),
+    ],
+)
+def test_a_range_in_a_readme_has_a_first_and_a_last_release(tmp_path: Path, line: str, oldest: str) -> None:
+    target = project(tmp_path, README__md=f"# Net\n\n## Requirements\n\n{line}\n").version("torch")
+    assert (target.low, target.version) == (oldest, "1.10")
+
+
+@pytest.mark.parametrize("line", ["- PyTorch 1.5 to run it", "- pages 1.5 to 1.10", "- PyTorch 1.5-cuda10.1"])
+def test_what_only_looks_like_a_range_in_a_readme_is_none(tmp_path: Path, line: str) -> None:
+    target = project(tmp_path, README__md=f"# Net\n\n## Requirements\n\n{line}\n").version("torch")
+    assert not target.version.startswith("1.10")
+
+
 def test_a_requirement_without_a_version_admits_newer_releases_than_a_readme_states(tmp_path: Path) -> None:
     readme = "# A program\n\n## Requirements\n\n* torch==1.1.0\n"
     found = project(tmp_path, README__md=readme, requirements__txt="numpy\ntorch\n")

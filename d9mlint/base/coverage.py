@@ -19,6 +19,8 @@ GapKind = Literal[
 
 BY_CONFIGURATION = "is decided by the configuration"
 """Part of the text of a call that is decided at run time, where a configuration names what it makes."""
+BY_ATTRIBUTE = "is decided at run time by the name of an attribute"
+"""The same, where a function that is called is an attribute of an object or a library's module."""
 
 
 class Gap(msgspec.Struct, frozen=True, order=True):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from d9mlint.base.coverage import BY_CONFIGURATION, Coverage, Gap
+from d9mlint.base.coverage import BY_ATTRIBUTE, BY_CONFIGURATION, Coverage, Gap
 from d9mlint.checks.base import Rule
+from d9mlint.checks.ops.given import receiver_node
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.builtins import MODELS
+from d9mlint.interp.library.reflection import READING
 from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.text import written
 from d9mlint.interp.usage import handed_over
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name
 from d9mlint.ir.unread import UNKNOWN
 
 if TYPE_CHECKING:
@@ -74,9 +77,8 @@ def _call(interp: RunView, call: CallEvent) -> None:
         what = _received(interp, call.args) or ("" if _looked_up(node.func) else None)
         if what is not None:
             given = f" and receives {what}" if what else ""
-            interp.gap(
-                "dynamic-call", f"the call of `{written(node.func)}` is decided at run time{given}", node
-            )
+            decided = BY_ATTRIBUTE if _is_attribute(interp, node.func) else "is decided at run time"
+            interp.gap("dynamic-call", f"the call of `{written(node.func)}` {decided}{given}", node)
         return
     if api in _BUILT_BY_CONFIGURATION and not _configured(call.args.get("config", 0)):
         what = _received(interp, call.args)
@@ -107,6 +109,16 @@ def _configured(config: v.Value | None) -> bool:
 def _looked_up(func: m.Expr) -> bool:
     """Whether what is called is found by a computation: a call, a subscript."""
     return isinstance(func, (m.Call, m.Subscript))
+
+
+def _is_attribute(interp: RunView, func: m.Expr) -> bool:
+    """Whether what is called is an attribute by its name of objects of known classes, of such a class or of a library's
+    module: these have no functions but those that code names, or that their own classes define."""
+    if not isinstance(func, m.Call) or called_name(func) not in READING or not func.args:
+        return False
+    holder = func.args[0] if called_name(func) == "getattr" else receiver_node(func)
+    owners = v.alternatives(interp.value_of(holder)) if holder is not None else ()
+    return bool(owners) and all(isinstance(one, v.Inst | v.Cls | v.Ext) for one in owners)
 
 
 def _received(interp: RunView, args: v.Args, losses: bool = True) -> str:

@@ -16,6 +16,7 @@ from d9mlint.checks.drawing import what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
+from d9mlint.interp.context import EACH_ELEMENT
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AttributeEvent,
@@ -367,8 +368,11 @@ class Hazards(Rule):
 
 
 def _for_each(run: RunView) -> bool:
-    """Whether a ``for`` statement is running that goes through something, and does not only count."""
-    return any(isinstance(one.stmt, m.For) and called_name(one.stmt.iter) != "range" for one in run.loops)
+    """Whether something runs for each element of what a ``for`` statement, a comprehension or a function such as ``map``
+    goes through, and does not only count."""
+    return EACH_ELEMENT in run.contexts or any(
+        isinstance(one.stmt, m.For) and called_name(one.stmt.iter) != "range" for one in run.loops
+    )
 
 
 def _names_of_class(interp: RunView, call: CallEvent) -> list[str]:

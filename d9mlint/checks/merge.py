@@ -12,6 +12,7 @@ from d9mlint.base.entry_report import (
     EVALUATED,
     IF_SAVED,
     LESS_IF_EVALUATED,
+    NEVER_CALLS,
     NEVER_LOADS,
     OP_DETERMINISM,
     WORKSPACE,
@@ -77,8 +78,11 @@ def merge(
 
 
 def _going_on(group: list[Finding]) -> list[Finding]:
-    """The findings of the programs that go on with what they save, if there are such."""
-    return [one for one in group if NEVER_LOADS not in one.unless.split(AND)] or group
+    """The findings of the programs that go on with what they save, and those of the programs that call a layer, if there
+    are such."""
+    for condition in (NEVER_LOADS, NEVER_CALLS):
+        group = [one for one in group if condition not in one.unless.split(AND)] or group
+    return group
 
 
 def _asked(reports: list[list[Finding]], shown: Container[str]) -> set[str]:

@@ -2,12 +2,14 @@
 
 Code that no entry point reaches is judged because something that is not known may call it. Where programs run the file,
 and neither what they reach nor any file beside them names a function in a way that can lead to a call of it, it never
-runs. Names decide: everything that might mean the function counts for it.
+runs. Names decide: everything that might mean the function counts for it. Where a project has programs, the functions of
+a file that none of them runs and that no file imports never run either.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -15,16 +17,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from d9mlint.base.coverage import BY_CONFIGURATION
+from d9mlint.base.coverage import BY_ATTRIBUTE, BY_CONFIGURATION
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
+from d9mlint.base.paths import TESTS, read_limited
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
 from d9mlint.ir.endings import never_run
 from d9mlint.ir.function_tables import only_calls, tables
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
-from d9mlint.project.entry_points import calls_its_own, imports_of, is_built, is_main_test, may_be_built
+from d9mlint.project.entry_points import (
+    NOT_ENTRIES,
+    calls_its_own,
+    imports_of,
+    is_built,
+    is_main_test,
+    is_test,
+    may_be_built,
+)
 
 if TYPE_CHECKING:
     from d9mlint.interp.entry_run import Project
@@ -36,6 +47,22 @@ _ANY_NAME = frozenset({"eval", "exec", "globals", "locals"})
 """Builtins that may give whatever a module defines or imports."""
 _ANY_MODULE = frozenset({"__import__", "import_module", "walk_packages", "iter_modules"})
 """The last part of names of calls that may give any module."""
+_BY_CONFIGURED_NAME = frozenset(
+    {
+        "LightningCLI",
+        "get_class",
+        "get_object",
+        "import_from_string",
+        "import_string",
+        "instantiate",
+        "locate",
+        "resolve_name",
+        "run_module",
+        "run_path",
+        "spec_from_file_location",
+    }
+)
+"""The same, by a name or a path that a text or a configuration holds."""
 _MODULES = "sys.modules"
 _BY_TEXT = frozenset({"getattr", "attrgetter", "methodcaller"})
 """Calls that give an attribute by its name."""
@@ -76,26 +103,30 @@ def never_called(findings: Iterable[Finding], project: Project, searching: Searc
     asked = [
         place
         for place, one in enumerate(kept)
-        if not one.entry_point
-        and one.severity is not Severity.ADVICE
-        and one.path in project.index
-        and project.index[one.path] in run
+        if not one.entry_point and one.severity is not Severity.ADVICE and one.path in project.index
     ]
-    if not asked:
+    if not asked or not run:
         return kept
     search = searching.search
+    beside = {project.index[kept[place].path] for place in asked} - run
+    left_out = {file for file in beside if search.is_left_out(file)}
     for place in asked:
+        file = project.index[kept[place].path]
+        if file not in run:
+            if file in left_out:
+                kept[place] = _as_advice(kept[place], "no file of the project imports this one")
+            continue
         function = search.around(kept[place])
         if function is not None and search.never_runs(function):
-            kept[place] = _as_advice(kept[place])
+            kept[place] = _as_advice(kept[place], "nothing that one reaches calls it")
     return kept
 
 
-def _as_advice(finding: Finding) -> Finding:
+def _as_advice(finding: Finding, why: str) -> Finding:
     if not finding.flow:
         return msgspec.structs.replace(finding, severity=Severity.ADVICE, idle=True)
     first, *rest = finding.flow
-    text = f"{first.message.partition(';')[0]}, and nothing that one reaches calls it"
+    text = f"{first.message.partition(';')[0]}, and {why}"
     flow = (Step(first.path, first.start, first.end, text), *rest)
     return msgspec.structs.replace(finding, severity=Severity.ADVICE, idle=True, flow=flow)
 
@@ -136,11 +167,14 @@ class Search:
         self.files = project.modules.files
         self.complete = not any(one.cuts or one.failure for one in programs)
         # The files of programs with calls that are decided at run time: these may call whatever is there, and make objects
-        # of a class that something names, or any where configurations name classes.
+        # of a class that something names, or any where configurations name classes. What is an attribute by its name is
+        # a method, or is named somewhere.
         self.doubtful: set[int] = set()
         self.configured: set[int] = set()
         for one in programs:
-            decided = [gap.text for gap in one.gaps if gap.kind == "dynamic-call"]
+            decided = [
+                gap.text for gap in one.gaps if gap.kind == "dynamic-call" and BY_ATTRIBUTE not in gap.text
+            ]
             self.doubtful.update(one.files if decided else ())
             self.configured.update(one.files if any(BY_CONFIGURATION in text for text in decided) else ())
         # The functions that programs reach, those among them in which calls may be missing, the files that programs run,
@@ -150,12 +184,15 @@ class Search:
         self.unsure: set[Function] = set()
         self.run: set[int] = set()
         self.used: set[int] = set()
-        # The files that are programs only to show how they are called, and those of programs that do something of their own.
+        # The files that are programs only to show how they are called, and those of programs that do something of their own;
+        # whether there are programs that are no tests.
         self.shown: set[int] = set()
+        self.started = False
         working: set[int] = set()
         for one in programs:
             self.run.update(one.files)
             own = project.index.get(one.entry)
+            self.started |= own is not None and not TESTS.search(self.files[own].relative)
             if own is not None and (one.trains or any(gap.kind == "constant" for gap in one.gaps)):
                 self.used.add(own)
             unsure = any(gap.kind in MATERIAL for gap in one.gaps)
@@ -223,6 +260,34 @@ class Search:
                 if index and one.start <= finding.start < one.end_of_body
             ]
         return next(((file, index) for _, index in sorted(around) if index not in reached), None)
+
+    def is_left_out(self, file: int) -> bool:
+        """Whether no program can run a file: no file of the project imports it or what may be it, and no program looks for
+        modules by names that are not written."""
+        module = self.files[file]
+        if not self.started or not self.complete or self.configured or module.is_package:
+            return False
+        if is_built(self.project.modules, module):
+            return False
+        if os.path.basename(module.path) in NOT_ENTRIES or is_test(module) or TESTS.search(module.relative):
+            return False
+        if any(
+            module.path in imports_of(self.project.modules, one) for one in self.files if one is not module
+        ):
+            return False
+        parts = frozenset(module.relative.removesuffix(".py").split("/"))
+        for at in self.run:
+            words = self.files[at].facts.words
+            if any(_has(words, word) for word in _BY_CONFIGURED_NAME):
+                return False
+            if any(_has(words, word) for word in (*_ANY_MODULE, "modules")):
+                uses = self.uses_of(at)
+                if uses.any_module or not parts.isdisjoint(uses.handed_on):
+                    return False
+        others = [self.uses_of(at) for at in self.with_word(module.stem) if at != file]
+        if any(module.stem in one.imported or module.stem in one.origins for one in others):
+            return False
+        return not any(self.files[at].notebook and _runs_file(self.files[at], module) for at in self.run)
 
     def never_runs(self, function: Function) -> bool:
         """Whether no program can call a function."""
@@ -453,6 +518,15 @@ class Search:
     def _is_offering(self, file: ModuleFile) -> bool:
         """Whether what a file imports may be there for others than the project."""
         return file.is_package and may_be_built(self.project.modules, file)
+
+
+def _runs_file(notebook: ModuleFile, module: ModuleFile) -> bool:
+    """Whether a notebook runs a file by a line that is no Python: ``%run tools.py``."""
+    try:
+        text = read_limited(notebook.path)
+    except OSError:
+        return True
+    return re.search(rb"%run\b[^\n\\]*\b" + re.escape(module.stem.encode()) + rb"\b", text) is not None
 
 
 def _is_shown(program: EntryReport, project: Project) -> bool:

@@ -758,8 +758,12 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
         if tested is not None:
             item = item[tested.end() :]
         if item != plain or required:
-            for part in _PARTS.split(item):
-                found = _SAID.fullmatch(part.strip())
+            whole = _SAID_RANGE.fullmatch(item)
+            for part in [item] if whole is not None else _PARTS.split(item):
+                ranged = whole or _SAID_RANGE.fullmatch(part.strip())
+                if ranged is not None:
+                    _said_range(reader, name, number, *ranged.groups())
+                found = _SAID.fullmatch(part.strip()) if ranged is None else None
                 if found is not None:
                     _said(reader, name, number, found.group(1), found.group(2), found.group(3))
                 with_extra = _EXTRA.fullmatch(part.strip())
@@ -963,8 +967,8 @@ def _ask_for_extras(reader: _Reader, extras: Mapping[str, set[str]]) -> None:
 
 def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None, version: str) -> None:
     """A version of a framework that a README names: ``PyTorch 1.3`` is any release of that series, ``1.4.0+`` the first."""
-    name = "tensorflow" if name.lower() == "tf" else name.lower()
-    if name not in DISTRIBUTIONS and name not in DISTRIBUTIONS.values() and name != "python":
+    name = _distribution(name)
+    if not name:
         return
     least = version.endswith(("+", "%2B")) or operator in (">=", "≥", "%3E%3D", "%E2%89%A5")
     number = re.split(r"\+|%|\.x", version)[0]
@@ -975,6 +979,28 @@ def _said(reader: _Reader, file: str, line: int, name: str, operator: str | None
     else:
         spec = f"=={number}" if number.count(".") > 1 else f"=={number}.*"
     reader.add(name, spec, file, line)
+
+
+def _said_range(
+    reader: _Reader, file: str, line: int, name: str, lowest: str, operator: str | None, last: str
+) -> None:
+    """A range that a README names: ``PyTorch 1.5.0 to 1.10.2``; ``1.5 - 1.10`` has all patch releases of the last one."""
+    name = _distribution(name)
+    if not name:
+        return
+    major, _, minor = last.partition(".")
+    above = (
+        f"<{major}.{int(minor) + 1}"
+        if "." not in minor and operator != "<"
+        else f"{'<' if operator == '<' else '<='}{last}"
+    )
+    reader.add(name, f">={lowest},{above}", file, line)
+
+
+def _distribution(name: str) -> str:
+    """The distribution that a README means by a name; empty where that is not known."""
+    name = "tensorflow" if name.lower() == "tf" else name.lower()
+    return name if name in DISTRIBUTIONS or name in DISTRIBUTIONS.values() or name == "python" else ""
 
 
 _SPACES = re.compile("[\\u00a0\\u2000-\\u200a\\u202f\\u205f\\u3000]")
@@ -1061,6 +1087,12 @@ _SAID = re.compile(
 )
 """A name with a version: ``PyTorch 1.3``, ``tensorflow == 2.3.0``, ``torch>=1.4``, ``keras-3.9.0``; ``2.0.0rc1`` is
 taken for 2.0.0."""
+_SAID_RANGE = re.compile(
+    r"([A-Za-z][\w-]*?)(?:\s+versions?)?\s*[-:(]?\s*(?:from\s+)?(?:>=|≥)?\s*v?(\d+\.\d+(?:\.\d+)*)"
+    r"\s*(?:(?:\b(?:up\s+)?to\b|\b(?:through|until)\b|[-–—~])|(?:,|\band\b)?\s*(?=[<≤]))\s*(<=|≤|<)?\s*v?(\d+\.\d+(?:\.\d+)*)\)?[.:]?",
+    re.ASCII | re.IGNORECASE,
+)
+"""A name with the first and the last version: ``PyTorch 1.5.0 to 1.10.2``, ``torch >= 1.5, < 1.11``."""
 _EXTRA = re.compile(r"([A-Za-z][\w.-]*)\[([\w-]+)\]", re.ASCII)
 """A library with one of its extras: ``jax[cuda12]``."""
 _MAY_HAVE_EXTRA = re.compile(r"([A-Za-z][\w.-]*)(?:\[([\w-]+)\])?(?:[<>=~!]=?[\w.,<>=~!*-]*)?", re.ASCII)

@@ -43,6 +43,7 @@ from d9mlint.interp.context import (
     CALLED_BACK,
     CPU_CONTEXT,
     DIFFERENTIATED,
+    EACH_ELEMENT,
     FROZEN,
     GRADIENT_MODES,
     HANDED,
@@ -200,9 +201,10 @@ def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.V
     """Call what is not known: what it is given may be called by it."""
     interp.listeners.tell_any_call(CallEvent("?", args, node))
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, m.Call):
-        named = [one for one in reflection.named_methods(interp, node.func) if accepts(one, args)]
+        methods, complete = reflection.named_methods(interp, node.func)
+        named = [one for one in methods if accepts(one, args)]
         if named:
-            return _call_any(interp, v.AnyOf((*named, v.UNKNOWN)), args, node)
+            return _call_any(interp, v.AnyOf((*named, *([] if complete else [v.UNKNOWN]))), args, node)
     _may_fill(args)
     callbacks(interp, "", args, node)
     if func is v.UNKNOWN and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
@@ -1315,6 +1317,8 @@ def callbacks(
             # Python calls it for elements alone.
             return None
         contexts.append(NEVER_TAKEN)
+    if _each(interp, api, args, node, owner) is not None:
+        contexts.append(EACH_ELEMENT)
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)

@@ -12,6 +12,7 @@ from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
 from d9mlint.interp.missing_items import may_be_missing
+from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names, changes_only_if, only_tested
@@ -221,8 +222,10 @@ def _in_namespace(key: v.Value, held: v.Value) -> v.Lit | None:
 
 
 def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool:
-    """Whether a dictionary of known items lacks a key that the code names. An earlier round of a loop may have added it,
-    and so may have done whoever fills one that began empty."""
+    """Whether a dictionary of known items lacks a key that the code names, or a collection whatever an option may choose.
+    An earlier round of a loop may have added it, and so may have done whoever fills one that began empty."""
+    if isinstance(held, v.Mapping | v.Items) and held.birth >= interp.repeating and has_no_choice(held, key):
+        return True
     return (
         isinstance(held, v.Mapping)
         and not held.open

@@ -34,6 +34,7 @@ from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_sco
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.missing_items import present
+from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
 from d9mlint.interp.read_back import is_read_back
@@ -198,6 +199,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         and not (op == "%" and isinstance(left.value, str))
     ):
         return _fold(op, left, right)
+    if op == "+" and (texts := _added_texts(left, right)) is not None:
+        return texts
     if op == "%" and isinstance(left, v.Lit) and isinstance(left.value, str):
         return format_percent(left, right)
     if op == "/" and any(isinstance(side, v.Obj) and side.type == PATH for side in (left, right)):
@@ -259,6 +262,19 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
         return v.Lit(0) if op == "*" and (v.is_zero(left) or v.is_zero(right)) else v.Obj(shapes.NUMBER)
     return v.UNKNOWN
+
+
+def _added_texts(left: v.Value, right: v.Value) -> v.Value | None:
+    """The sum of two texts of which one has several known values."""
+    if v.option_of(left) or v.option_of(right):
+        return None
+    pairs = [(one, other) for one in v.alternatives(left) for other in v.alternatives(right)]
+    sums = [
+        _fold("+", one, other)
+        for one, other in pairs
+        if isinstance(one, v.Lit) and isinstance(other, v.Lit) and isinstance(one.value, str)
+    ]
+    return v.join(sums) if len(sums) == len(pairs) else None
 
 
 _WHOLE = frozenset({"+", "-", "*", "//", "%"})
@@ -655,7 +671,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 at_key = look_up(value, index.value)
             if at_key is None and index.option:
                 # The default names nothing that is there: the option has to be given.
-                return _any_of(interp, value)
+                return v.UNKNOWN if has_no_choice(value, index) else _any_of(interp, value)
             if at_key is None:
                 return at_unknown_key(interp, value)
             return _dispatched(interp, value.items.items(), index, present(at_key))

@@ -12,6 +12,7 @@ from d9mlint.interp.clocks import timed
 from d9mlint.interp.conditions import compared, condition, narrowed, truth
 from d9mlint.interp.constant_tests import other_part
 from d9mlint.interp.containers import CONTAINERS, keep_order, named, parts
+from d9mlint.interp.context import EACH_ELEMENT
 from d9mlint.interp.data import (
     DIFFERS_BY,
     ENTROPY_FIELDS,
@@ -54,7 +55,7 @@ from d9mlint.interp.orders import INDEX, Loop, Order, merge
 from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import alike, nodes
+from d9mlint.ir.traversal import alike, called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -599,6 +600,15 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     results: list[v.Value] = []
     keys: list[v.Value] = []
     is_open = True
+    counts = all(called_name(one.iter) == "range" for one in node.generators)
+
+    def evaluate() -> None:
+        with interp.within(*([] if counts else [EACH_ELEMENT])):
+            results.append(interp.eval(node.elt))
+            if node.value is not None:
+                keys.append(results[-1])
+                results[-1] = interp.eval(node.value)
+
     picks = alone and order_single.picks_one(interp, iterated, first)
     loops: list[Loop | None] = [None if picks else interp.orders.enter(interp, iterated, first.iter)]
     interp.orders.begin_rounds(interp, None)
@@ -612,10 +622,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             if False in passes:
                 continue
             is_open = is_open or None in passes
-            results.append(interp.eval(node.elt))
-            if node.value is not None:
-                keys.append(results[-1])
-                results[-1] = interp.eval(node.value)
+            evaluate()
         interp.rounds = rounds
     else:
         for index, gen in enumerate(node.generators):
@@ -633,10 +640,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
             for test in gen.ifs:
                 interp.eval(test)
         else:
-            results.append(interp.eval(node.elt))
-            if node.value is not None:
-                keys.append(results[-1])
-                results[-1] = interp.eval(node.value)
+            evaluate()
     turns = interp.orders.end_rounds()
     interp.frame = outer
     if interp.state.lost and alive:

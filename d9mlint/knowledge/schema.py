@@ -571,8 +571,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     With ``decorates`` the names are those of decorators: it is judged where a function that one is applied to is called with
     some of these arguments, by the keywords of both.
 
-    ``for_each`` is the severity in place of ``severity`` in the body of a ``for`` statement that goes through something, or
-    in what it calls: one that counts may only try again.
+    ``for_each`` is the severity in place of ``severity`` in the body of a ``for`` statement or a comprehension that goes
+    through something, or in what it calls: one that counts may only try again.
 
     ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
     reported. ``subject`` is what the finding is about, where that is not the call as written. ``help_beside`` replaces

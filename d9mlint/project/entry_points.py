@@ -60,7 +60,7 @@ def find_entries(
         if file.path in wanted and file.facts.problem is None:
             entries += [Entry(file, "named", function or None) for function in sorted(wanted[file.path])]
             continue
-        if file.facts.problem is not None or _is_test(file):
+        if file.facts.problem is not None or is_test(file):
             continue
         name = os.path.basename(file.path)
         if file.notebook:
@@ -159,7 +159,7 @@ def serves(file: ModuleFile) -> bool:
     return any(isinstance(one, m.Call) and _root_name(one.func) in made for one in calls)
 
 
-def _is_test(file: ModuleFile) -> bool:
+def is_test(file: ModuleFile) -> bool:
     """Test modules are run by a test runner; a library's own tests are no training programs."""
     for stmt in _imports(file.facts.functions[0].body):
         names = [a.name for a in stmt.names] if isinstance(stmt, m.Import) else [stmt.module]
@@ -211,7 +211,7 @@ def imported_files(modules: Modules) -> frozenset[str]:
         path
         for importer, targets in imports.items()
         for path in targets
-        if not (_is_test(modules.by_path[importer]) and serves(modules.by_path[path]))
+        if not (is_test(modules.by_path[importer]) and serves(modules.by_path[path]))
     )
     for cycle in components(imports):
         if len(cycle) == 1:
@@ -228,7 +228,7 @@ def used_files(modules: Modules) -> frozenset[str]:
     used: set[str] = set()
     for file in passing(modules.files):
         more = imports_of(modules, file) - used
-        if more and not TESTS.search(file.relative) and not _is_test(file):
+        if more and not TESTS.search(file.relative) and not is_test(file):
             used |= more
     return frozenset(used)
 

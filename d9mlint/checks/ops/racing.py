@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
+from d9mlint.base.entry_report import AND, NEVER_CALLS, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
 from d9mlint.base.findings import SWITCHED, VARIABLE, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
@@ -157,6 +157,8 @@ class Candidate(NamedTuple):
     """Whether nothing reads the elements of what it gives: it matters only that it may raise."""
     mode: Mode
     """Whether the deterministic mode is on, on the way that leads there."""
+    by: tuple[str, str] = ("", "")
+    """The argument that has one of several values, of which this one makes the call the op."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -750,10 +752,21 @@ def _candidate(
         _unless(_given(rule.run, call, entry), entry, returned),
         entry.library == "torch" and entry.passes == "forward" and _is_unread(rule.run, call, entry),
         rule.mode_here(where_, entry.library in TF_LIBRARIES),
+        _chosen_by(call.args, entry) if answer is None else ("", ""),
     )
     rule.candidates.add(found)
     if entry.at != "use" and entry.remedy_when:
         _offer(rule, call.node, entry, call.args)
+
+
+def _chosen_by(args: v.Args, entry: OpEntry) -> tuple[str, str]:
+    """The argument whose value decides whether a call is an op, and that value, where it is one of several."""
+    for test in entry.when:
+        value = args.get(test.arg, test.pos) if isinstance(test.equals, str) else None
+        several = v.alternatives(value) if value is not None else ()
+        if len(several) > 1 and any(isinstance(one, v.Lit) and one.value == test.equals for one in several):
+            return test.arg, test.equals
+    return "", ""
 
 
 def _unless(given: str, entry: OpEntry, returned: set[int] | None) -> str:
@@ -1067,6 +1080,7 @@ def _end(rule: Ops) -> None:
             used = [rule.run.device, *used]
     by_path = rule.run.modules.by_path
     reported: set[tuple[Site, str]] = set()
+    judged: list[tuple[Candidate, bool, str]] = []
     calls = _agreed(rule)
     trains_elsewhere = TF_TRAIN in rule.run.places and TF_TRAIN_CPU not in rule.run.places
     # Of what is said of one place for several reasons, the surest counts.
@@ -1242,7 +1256,35 @@ def _end(rule: Ops) -> None:
             reported.add((found.place.site, found.text))
         instead = found.instead or rule.instead.get((*made, found.entry.id)) or ""
         found = found._replace(call=calls[found.place.site, found.entry.id], instead=instead)
-        _judge(rule, found, tf_on if is_tf else torch_on, gpu, reported)
+        judged.append((found, tf_on if is_tf else torch_on, gpu))
+    for found, torch_on, gpu, by_value in _by_value(rule.run, judged):
+        _judge(rule, found, torch_on, gpu, reported, by_value)
+
+
+def _by_value(
+    run: RunView, judged: list[tuple[Candidate, bool, str]]
+) -> Iterator[tuple[Candidate, bool, str, str]]:
+    """Ops that are to be reported, those as one of which a call is one by the value of an argument: of these the one of
+    which least is to be said, with the remedies by that value where they differ."""
+    groups: dict[Any, list[tuple[Candidate, bool, str]]] = {}
+    for one in judged:
+        found, on, _ = one
+        key = (found.place.site, found.text, _code(found.entry), found.by[0])
+        groups.setdefault(key if found.by[0] and not on else (len(groups),), []).append(one)
+    for several in groups.values():
+        remedies: dict[str, list[str]] = {}
+        for found, on, _ in several:
+            remedy = found.instead or _remedy(run, found.entry, found.past, on)
+            remedies.setdefault(remedy, []).append(f'"{found.by[1]}"')
+        least = min(several, key=lambda one: one[0].past.behaviour == "raises")
+        by = (f"with {', '.join(dict.fromkeys(values))}, {_lower(text)}" for text, values in remedies.items())
+        argument = least[0].by[0]
+        by_value = (
+            ""
+            if len(remedies) == 1
+            else f"Depends on `{argument}`: {'; '.join(one.rstrip('.') for one in by)}."
+        )
+        yield (*least, by_value)
 
 
 def _trains(rule: Ops, found: Candidate, made: tuple[str, int]) -> bool:
@@ -1338,9 +1380,11 @@ def _has_cpu_build(rule: Ops, library: str) -> bool:
     return library in TF_LIBRARIES and of_cpu_build(rule.run, "tensorflow")
 
 
-def _judge(rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[Site, str]]) -> None:
+def _judge(
+    rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[Site, str]], by_value: str
+) -> None:
     """Report an op that varies, or that raises because the mode is on. Of several ops that one name may stand for, one
-    is reported where the same is to be said of each."""
+    is reported where the same is to be said of each. ``by_value`` is the help where a value decides which one it is."""
     entry, past = found.entry, found.past
     code = _code(entry)
     strict = history(rule.run, entry) or past
@@ -1376,7 +1420,9 @@ def _judge(rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[
         if code == "DET401":
             code = "DET402"
         severity = Severity.WARNING if when else Severity.ERROR
-        message = f"`{found.text}` {_raises(entry)}{on_gpu} ({version})"
+        argument, value = found.by
+        chosen = f' with `{argument}="{value}"`' if argument else ""
+        message = f"`{found.text}` {_raises(entry)}{on_gpu}{chosen} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
         reason = "deterministic mode is on, in which the op has a deterministic implementation"
         _silent(rule.run, entry, found.place, reason)
@@ -1413,7 +1459,7 @@ def _judge(rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[
     if older:
         targets = (*targets, older)
     message += CPU_BUILD if spare else ""
-    help = found.instead or _remedy(rule.run, entry, past, on)
+    help = by_value or found.instead or _remedy(rule.run, entry, past, on)
     if on and raises and entry.default_mode == "deterministic" and rule.run.kb_matches("torch", ">=1.11"):
         help = f"{help.rstrip('.')}; or pass `warn_only=True` to `torch.{MODE_CALL}`: it is deterministic in any case"
     # The remedies of what is deterministic in deterministic mode begin with the call that switches it on.
@@ -1435,11 +1481,11 @@ def _judge(rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[
         severity=severity,
         confidence=found.sure,
         targets=targets,
-        op=entry.id,
+        op="" if by_value else entry.id,
         call=found.call,
         cause=MODE_MISSING if by_mode else (),
         remedy=remedy,
-        unless=_unless_on_cpu(rule.run, found, gpu),
+        unless=AND.join(filter(None, (_unless_on_cpu(rule.run, found, gpu), _unless_called(rule, found)))),
         raises=found.text
         if entry.library not in TF_LIBRARIES and _raises_in_mode(rule.run, entry, past)
         else "",
@@ -1469,6 +1515,15 @@ _OWN_PLACE = ("DET401", "DET407")
 """The rules of ops that are replaced where they are called."""
 _WITH_MODE = ("1.8", "1.13")
 """The first and the last release of PyTorch 1 that has the mode, under the name that it has now."""
+
+
+def _unless_called(rule: Ops, found: Candidate) -> str:
+    """That a layer of PyTorch is called nowhere in a program that trains nothing, where that is so."""
+    made = (found.place.site.path, found.place.site.end)
+    is_layer = found.entry.at != "use" and found.api.rpartition(".")[2][:1].isupper()
+    trains = any(flag in rule.run.places for flag in (TORCH_TRAIN, TORCH_TRAIN_CPU))
+    idle = is_layer and not trains and made not in rule.used and rule.run.entry is not None
+    return NEVER_CALLS if idle and found.entry.library not in TF_LIBRARIES else ""
 
 
 def _unless_on_cpu(interp: RunView, found: Candidate, gpu: str) -> str:

@@ -377,7 +377,8 @@ def _mode_help(interp: RunView, cudnn: bool, process: str, aside: str) -> str:
         if process
         else "before the model is built"
     )
-    if interp.kb_matches("torch", "<1.7"):
+    older = interp.targets is not None and interp.targets.differs("torch", ">=1.8")
+    if interp.kb_matches("torch", "<1.7") or (older and interp.kb_matches("torch", ">=1.8")):
         # The newer releases of that half of the help are not those of the targets.
         call = f"call `{MODE}` {place}"
         newer = f"with torch 1.8 or later, {call if _has_variable(interp, aside) else f'{CUBLAS_HELP} and {call}'}"

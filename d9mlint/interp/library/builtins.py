@@ -520,10 +520,23 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return v.TRUE
         if isinstance(owner, v.Inst) and isinstance(name, str) and has(interp, owner, name) is False:
             return v.FALSE
+        if isinstance(name, str) and all(_was_given(interp, one, name) for one in v.alternatives(owner)):
+            return v.TRUE
         kind = _CONTAINERS.get(owner.kind) if isinstance(owner, v.Items) else None
         if kind is not None and isinstance(name, str) and hasattr(kind, name):
             return v.TRUE
     return v.UNKNOWN
+
+
+def _was_given(interp: Interp, owner: v.Value, name: str) -> bool:
+    """Whether an object of a library's class keeps a keyword argument that it was made with; some do not keep None."""
+    if not isinstance(owner, v.Obj) or interp.kb.role(owner.api, "keeps-keywords") is None:
+        return False
+    given = owner.args.kw.get(name)
+    return given is not None and all(
+        v.is_none(one) is False or (isinstance(one, v.Obj) and bool(one.type))
+        for one in v.alternatives(given)
+    )
 
 
 _CONTAINERS = {"l": list, "t": tuple, "s": set}

@@ -39,25 +39,30 @@ def at_path(interp: Interp, path: str, node: Any) -> v.Value:
     return v.Ext(path)
 
 
-_READING = frozenset({"getattr", "__getattribute__"})
+READING = frozenset({"getattr", "__getattribute__"})
+"""What gives an attribute by its name."""
 _MOST_NAMED = 12
 
 
-def named_methods(interp: Interp, reading: m.Call) -> list[v.Func]:
+def named_methods(interp: Interp, reading: m.Call) -> tuple[list[v.Func], bool]:
     """The methods that ``getattr(self, name)(...)`` or ``self.__getattribute__(name)(...)`` may call: those of the class
-    that are called nowhere by their own name, in no method of it."""
+    that the parts of the name which are known fit, and whether these are all; else those that are called nowhere by their
+    own name, in no method of it."""
     word = called_name(reading)
-    if word not in _READING or not reading.args:
-        return []
-    first = reading.args[0]
+    if word not in READING or not reading.args:
+        return [], False
+    first, *others = reading.args
     owner = receiver(reading)
+    asked = first
     if word == "getattr":
         owner = first.id if isinstance(first, m.Name) else ""
+        asked = others[0] if others else first
     inst = interp.lookup(owner) if owner and "." not in owner else None
     if not isinstance(inst, v.Inst):
-        return []
+        return [], False
     named: dict[str, v.Func] = {}
     said: set[str] = set()
+    held: set[str] = {name for name in inst.attrs if isinstance(name, str)}
     for cls in inst.cls.mro():
         # The code of its methods is looked at.
         interp.whole(cls.file)
@@ -66,10 +71,17 @@ def named_methods(interp: Interp, reading: m.Call) -> list[v.Func]:
                 said |= _attributes_named(found.fn)
                 if not name.startswith("__") and not found.decorated:
                     named.setdefault(name, found)
-    methods = [found.bind(inst) for name, found in named.items() if name not in said]
+            if name not in named:
+                held.add(name)
+    pattern = name_pattern(interp, asked)
+    fitting = [name for name in named if pattern is not None and re.fullmatch(pattern, name)]
+    names = fitting or [name for name in named if name not in said]
+    complete = bool(fitting) and not any(re.fullmatch(pattern or "", name) for name in held)
+    # Objects of derived classes may have more, where no program shows which there are.
+    complete = complete and inst.cls.find("__getattr__") is None and interp.entry is not None
     running = interp.frame.func
-    methods = [one for one in methods if running is None or one.key != running.key]
-    return methods if len(methods) <= _MOST_NAMED else []
+    methods = [named[name].bind(inst) for name in names if running is None or named[name].key != running.key]
+    return (methods, complete) if len(methods) <= _MOST_NAMED else ([], False)
 
 
 def _attributes_named(function: m.Function) -> frozenset[str]:
