@@ -39,6 +39,16 @@ class _Rounds(GlobalDraws):
             super().drew(event)
 
 
+_WORKERS = ("workers", "nb_worker")
+_PROCESSES = ("use_multiprocessing", "pickle_safe")
+"""Arguments, with their names in Keras 1, which Keras 2 takes too."""
+
+
+def _given(call: CallEvent, names: tuple[str, ...]) -> tuple[str, v.Value | None]:
+    """The name under which an argument is given, and its value."""
+    return next(((name, call.args.kw[name]) for name in names if name in call.args.kw), (names[0], None))
+
+
 class KerasWorkers(Rule):
     """DET208: several workers feed one Keras model."""
 
@@ -50,8 +60,8 @@ class KerasWorkers(Rule):
         if not self._is_model(call):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
-        workers = call.args.kw.get("workers")
-        processes = call.args.kw.get("use_multiprocessing")
+        name, workers = _given(call, _WORKERS)
+        option, processes = _given(call, _PROCESSES)
         validation = call.args.kw.get("validation_data")
         message = ""
         targets: tuple[str, ...] = ()
@@ -61,10 +71,10 @@ class KerasWorkers(Rule):
         shared = self._drawn_by_both(call, data, validation) if ahead and not pipeline else ""
         if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value > 1:
             message = (
-                f"`workers={workers.value}`: workers share RNG state, so draw order depends on scheduling"
+                f"`{name}={workers.value}`: workers share RNG state, so draw order depends on scheduling"
             )
         elif isinstance(processes, v.Lit) and processes.value is True:
-            message = "`use_multiprocessing=True`: every process gets a copy of the RNG states"
+            message = f"`{option}=True`: every process gets a copy of the RNG states"
         elif pipeline:
             message = "training and validation share one pipeline and race for it unless `workers=0`"
         elif shared:
@@ -164,7 +174,7 @@ class KerasWorkers(Rule):
     @on_method("predict", "predict_generator", "evaluate", "evaluate_generator")
     def applied(self, call: CallEvent) -> None:
         """A model is applied to batches, for which something may be drawn."""
-        workers = call.args.kw.get("workers")
+        name, workers = _given(call, _WORKERS)
         if not isinstance(workers, v.Lit) or not isinstance(workers.value, int) or workers.value <= 1:
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
@@ -175,7 +185,7 @@ class KerasWorkers(Rule):
         self.report(
             "DET208",
             call.node,
-            f"`workers={workers.value}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
+            f"`{name}={workers.value}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
             "use one worker, or a generator per element",
             subject="predict",
             remedy=("1",),

@@ -234,8 +234,12 @@ def one_worker(context: Context, finding: Finding) -> Fix | None:
         return None
     code, call = found
     edits: list[Edit] = []
-    workers = changes.argument(call, "workers")
-    processes = changes.argument(call, "use_multiprocessing")
+    # The names of Keras 1, in which a model that is fed has one worker at least.
+    first = changes.argument(call, "nb_worker")
+    workers = changes.argument(call, "workers") or first
+    processes = changes.argument(call, "use_multiprocessing") or changes.argument(call, "pickle_safe")
+    if "0" in finding.remedy and first is not None:
+        return None
     if "0" in finding.remedy and not isinstance(processes, ast.Constant):
         return made("pass `workers=0`", changes.set_argument(code, call, "workers", "0"))
     if isinstance(workers, ast.Constant) and isinstance(workers.value, int) and workers.value > 1:
