@@ -226,6 +226,11 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
         if not columns.are_texts(interp, node):
             return [columns.cell()]
         kind = TEXT
+    elif not kind and isinstance(node, m.BinOp) and node.op == "+":
+        # Two lists one after the other.
+        sides = [sample(interp, interp.value_of(one), one) for one in (node.left, node.right)]
+        if all(map(columns.has_cells, sides)):
+            return sides[0]
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
 
