@@ -9,7 +9,7 @@ from d9mlint.checks.base import Rule, argument_node, replace_fix
 from d9mlint.checks.settings.literals import is_true, literal_true
 from d9mlint.checks.settings.mode_effects import is_unknown_result, may_be_timed, may_change
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import CUDA, TORCH_TRAIN_CUDA, infers, where
+from d9mlint.interp.activity import TORCH_TRAIN_CUDA, infers, where
 from d9mlint.interp.data import own_option
 from d9mlint.interp.events import AttributeEvent, CallEvent, DecoratorEvent, EndEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
@@ -30,8 +30,6 @@ class Benchmark(Rule):
     codes = ("DET301",)
     places = remembered(list[tuple[Where, str, bool, Fix | None]])
     """Where it is set, by which option of the program, whether that option is there for nothing else, and the fix."""
-    switched = remembered(list[tuple[Where, str, bool, Fix | None]])
-    """The same where a function of PyTorch switches it on, perhaps for a block alone."""
 
     timed = remembered(bool)
     """Whether cuDNN may have kernels to select from: something is a convolution or recurrent, or is not known."""
@@ -83,9 +81,7 @@ class Benchmark(Rule):
             fix = replace_fix(node, "False", "set `benchmark` to `False`") if literal_true(node) else None
             option = v.option_of(value) or own_option(self.run.options)
             alone = bool(v.option_of(value))
-            place = Where(self.run, call.node, BENCHMARK)
-            self.switched.append((place, option, alone, fix))
-            _report_benchmark(self, place, option, alone, fix)
+            _report_benchmark(self, Where(self.run, call.node, BENCHMARK), option, alone, fix)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
@@ -105,12 +101,11 @@ class Benchmark(Rule):
             for place, *_ in self.places:
                 self.silent("DET301", place, "`cudnn.benchmark` is set to False again in any case")
                 self.reporter.withdraw("DET301", place.site)
-        elif self.run.entry is not None and not self.timed and not self.run.exhausted and self._computes():
-            # Matrix products and the like have nothing to be timed.
-            for place, option, alone, fix in (*self.places, *self.switched):
+        elif self.run.entry is not None and not self.timed and not self.run.exhausted and self._trains():
+            # Linear layers and the like have nothing to be timed.
+            for place, option, alone, fix in self.places:
                 if self.reporter.withdraw("DET301", place.site):
-                    unasked = None if infers(self.run) else fix
-                    _report_benchmark(self, place, option, alone, unasked, Severity.ADVICE)
+                    _report_benchmark(self, place, option, alone, fix, Severity.ADVICE)
         elif self.run.entry is not None and infers(self.run):
             # In inference alone, the benchmark is a choice: it is reported without a fix that is made unasked.
             sites = {place.site for place, _ in always}
@@ -121,9 +116,9 @@ class Benchmark(Rule):
                 if self.reporter.withdraw("DET301", place.site):
                     _report_benchmark(self, place, option, alone, None, Severity.WARNING)
 
-    def _computes(self) -> bool:
-        """Whether the program trains with PyTorch on a GPU, puts tensors there, or may do so."""
-        return any(where(self.run, flag) is not None for flag in (TORCH_TRAIN_CUDA, CUDA))
+    def _trains(self) -> bool:
+        """Whether the program trains with PyTorch on a GPU, or may."""
+        return where(self.run, TORCH_TRAIN_CUDA) is not None
 
     def _in_any_case(self) -> list[tuple[Where, Fix | None]]:
         """Where it is set whatever the value is of the option that decides what runs, with the fix."""
