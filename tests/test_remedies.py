@@ -317,8 +317,8 @@ def test_the_benchmark_of_an_own_option_or_of_inference_is_a_warning(tmp_path: P
     (found,) = findings(tmp_path, option, "DET301")
     assert found.severity == "warning" and found.fix is None and "--deterministic" in found.help
     inference = (
-        f"import torch\nfrom torch import nn\n{BENCHMARK}\nnet = nn.Conv1d(2, 2, 1).cuda()\n"
-        "net.load_state_dict(torch.load('m.pt'))\nwith torch.no_grad():\n    print(net(torch.zeros(1, 2, 3).cuda()))\n"
+        f"import torch\nfrom torch import nn\n{BENCHMARK}\nnet = nn.Linear(2, 2).cuda()\n"
+        "net.load_state_dict(torch.load('m.pt'))\nwith torch.no_grad():\n    print(net(torch.zeros(1, 2).cuda()))\n"
     )
     (found,) = findings(tmp_path, inference, "DET301")
     assert found.severity == "warning" and found.fix is None
