@@ -113,7 +113,8 @@ def never_called(findings: Iterable[Finding], project: Project, searching: Searc
     for place in asked:
         file = project.index[kept[place].path]
         if file not in run:
-            if file in left_out:
+            # What stands in no function runs where the file itself is started.
+            if file in left_out and search.is_in_function(kept[place]):
                 kept[place] = _as_advice(kept[place], "no file of the project imports this one")
             continue
         function = search.around(kept[place])
@@ -260,6 +261,12 @@ class Search:
                 if index and one.start <= finding.start < one.end_of_body
             ]
         return next(((file, index) for _, index in sorted(around) if index not in reached), None)
+
+    def is_in_function(self, finding: Finding) -> bool:
+        """Whether a finding stands in a function or method."""
+        functions = self.files[self.project.index[finding.path]].facts.functions
+        with at_once():
+            return any(one.start <= finding.start < one.end_of_body for one in functions[1:])
 
     def is_left_out(self, file: int) -> bool:
         """Whether no program can run a file: no file of the project imports it or what may be it, and no program looks for

@@ -214,6 +214,9 @@ def expected_rules(compiled: Compiled, entry: RngEntry) -> set[str]:
     if any(one.seeds and entry.apis[0] in one.apis for one in compiled.rng):
         # It may seed after it has drawn.
         rules |= {"DET108"}
+    if entry.id == "torch.random_split":
+        # It is asked for its own generator, where nothing else draws.
+        return {"DET109"}
     # What shuffles is reported where it does so alone.
     return rules | {"DET202"} if entry.kind in ("shuffle", "sampler") else rules
 
