@@ -25,7 +25,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.single_use import delays_only
-from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Setting
+from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Setting, Site
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -450,14 +450,21 @@ def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:
         interp.set_mode(effect.name, value, node)
 
 
+OF_WORKERS = "seed of workers"
+"""The mark of a path on which a worker that starts asks for the seed that an unseeded process has given it."""
+
+
 def gives_new_seed(interp: Interp, api: str) -> bool:
     """Whether a call gives the number from which a generator was started that nothing has seeded. The worker of a loader
     gets its own from the process of the program."""
     role = interp.kb.role(api, "gives-seed")
-    if role is None or interp.entry is None or interp.in_worker or interp.starting_worker:
+    if role is None or interp.entry is None:
         return False
     levels = [interp.state.level(rng) for rng in role.more]
-    return all(one.level == UNSEEDED and not one.parent for one in levels)
+    new = all(one.level == UNSEEDED and not one.parent for one in levels)
+    if interp.starting_worker and new:
+        interp.state.flags.setdefault(OF_WORKERS, Site("", 0, 0))
+    return new and not interp.in_worker and not interp.starting_worker
 
 
 def entropy_result(entry_kinds: set[str], unseeded: bool) -> bool:

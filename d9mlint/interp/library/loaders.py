@@ -130,7 +130,13 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
     theirs = {"python", "numpy", "torch"}
     with interp.within(CPU_CONTEXT), interp.in_file(loader.file):
         if in_workers is not False:
+            was = {name: interp.state.level(name) for name in ("python", "numpy")}
             theirs |= _start_worker(interp, args.get("worker_init_fn", 9), node)
+            if in_workers and rng.OF_WORKERS in interp.state.flags:
+                # What is seeded there with the seed of the worker is as good as the one that torch has given it.
+                for name, level in was.items():
+                    if interp.state.level(name) != level:
+                        interp.state.rng[name] = interp.state.level("torch")._replace(parent="torch")
         given = use(interp, dataset, node) if dataset is not None else []
         keep_item(loader, dataset, given)
         given += _collate(interp, args.get("collate_fn"), node)
