@@ -1310,14 +1310,15 @@ def callbacks(
     stage = api.rpartition(".")[2] in _PIPELINE_STAGES and not processes.is_pool(owner)
     pipeline = stage or interp.kb.role(api, "applies-to-items") is not None
     contexts = [*([CPU_CONTEXT] if pipeline else []), *_called_by(interp, api)]
-    run = partial(_called_back, interp, api, args, node, owner)
+    each = _each(interp, api, args, node, owner)
+    run = partial(_called_back, interp, api, args, node, owner, each)
     name = f"{owner.type}{api[1:]}" if isinstance(owner, v.Obj) and api.startswith("*.") else api
     if stage and idle.is_dropped(interp, node, name):
         if interp.kb.role(name, "reads-later") is not None:
             # Python calls it for elements alone.
             return None
         contexts.append(NEVER_TAKEN)
-    if _each(interp, api, args, node, owner) is not None:
+    if each is not None:
         contexts.append(EACH_ELEMENT)
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
@@ -1326,23 +1327,21 @@ def callbacks(
     if contexts:
         with interp.within(*contexts):
             given = run()
-    elif isinstance(owner, v.Obj) and processes.is_process_pool(owner):
-        with processes.sharing(
-            interp, processes.shared_by_tasks(interp, owner, api, node), among_processes=True
-        ):
-            given = processes.in_workers(interp, owner, args, node, run)
     elif isinstance(owner, v.Obj) and processes.is_pool(owner):
-        with processes.sharing(interp, processes.shared_by_tasks(interp, owner, api, node)):
-            given = run()
+        elsewhere = processes.is_process_pool(owner)
+        with processes.sharing(interp, processes.shared_by_tasks(interp, owner, api, node), elsewhere):
+            given = processes.in_workers(interp, owner, args, node, run) if elsewhere else run()
     else:
         given = run()
     interp.sorting = outer
     return given
 
 
-def _called_back(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Value | None:
+def _called_back(
+    interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None, each: v.Args | None
+) -> v.Value | None:
     with interp.within(CALLED_BACK):
-        return _callbacks(interp, api, args, node, owner)
+        return _callbacks(interp, api, args, node, owner, each)
 
 
 def _called_by(interp: Interp, api: str) -> tuple[str, ...]:
@@ -1391,7 +1390,7 @@ _LATER = frozenset({"*.submit", "*.apply_async"})
 
 
 def _callbacks(
-    interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None = None
+    interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None, each: v.Args | None
 ) -> v.Value | None:
     found = runner(interp, owner) if owner is not None else None
     method = api.rpartition(".")[2]
@@ -1406,7 +1405,6 @@ def _callbacks(
                 _fit(interp, one, data, node)
             elif isinstance(one, v.Obj):
                 _fit_library(interp, one, data, node)
-    each = _each(interp, api, args, node, owner)
     if each is not None and owner is None:
         if any(is_empty(interp, one) for one in args.pos[1:]):
             return None

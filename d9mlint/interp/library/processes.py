@@ -96,17 +96,22 @@ def shared_by_tasks(interp: Interp, pool: v.Obj, api: str, node: Any) -> int:
     return since_loop(interp, node)
 
 
+def _begun(interp: Interp, node: Any) -> int:
+    """The time at which the loop began that starts several tasks or threads at once by a call; 0 where there is none."""
+    rounds = interp.orders.rounds
+    several = bool(rounds) and isinstance(node, m.Call) and several_at_once(interp, node)
+    return rounds[-1].start if several else 0
+
+
 def since_loop(interp: Interp, node: Any) -> int:
     """The time at which the loop began that starts several tasks; 0 where what a task is given may hold a list that is
     its own, or where there is no such loop."""
-    rounds = interp.orders.rounds
-    if not rounds or not several_at_once(interp, node) or not isinstance(node, m.Call):
-        return 0
-    if _is_waited_for(interp, node):
+    begun = _begun(interp, node)
+    if not begun or _is_waited_for(interp, node):
         return 0
     parts = [*node.args, *(one.value for one in node.keywords)]
     chosen = [one for one in parts if isinstance(one, (m.Subscript, m.Attr, m.Call))]
-    return 0 if any(isinstance(interp.value_of(one), _HOLDERS) for one in chosen) else rounds[-1].start
+    return 0 if any(isinstance(interp.value_of(one), _HOLDERS) for one in chosen) else begun
 
 
 _WAITING = frozenset({"result", "get", "wait"})
@@ -413,8 +418,8 @@ def in_workers(interp: Interp, pool: v.Obj, args: v.Args, node: Any, run: Callab
 def _shared_since(interp: Interp, node: Any) -> int:
     """The time at which the loop began that makes several threads of one function: they share what is older. None of it
     where what is given to a thread is chosen by the round of the loop."""
-    rounds = interp.orders.rounds
-    if not rounds or not several_at_once(interp, node) or not isinstance(node, m.Call):
+    begun = _begun(interp, node)
+    if not begun:
         return 0
     given = [one.value for one in node.keywords if one.name in ("target", "kwargs")]
     given += [one for one in node.args if not isinstance(one, m.Seq)]
@@ -433,8 +438,8 @@ def _shared_since(interp: Interp, node: Any) -> int:
             target_names(one.target, turns)
     for one in nodes([part.value for part in passed]):
         if isinstance(one, m.Name) and one.id.partition(".")[0] in turns:
-            own = own or isinstance(interp.value_of(one), (v.Items, v.Mapping, v.Inst, v.AnyOf))
-    return 0 if own or dotted else rounds[-1].start
+            own = own or isinstance(interp.value_of(one), _HOLDERS)
+    return 0 if own or dotted else begun
 
 
 def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
