@@ -142,9 +142,10 @@ class _Uses(msgspec.Struct):
     are parts of the names of modules that are used as values, ``beginnings`` such parts (empty: the file itself) with how
     names begin that are looked up there, ``offered`` what a package that may be installed imports for others,
     ``any_name`` whether names are looked up in the module, ``any_module`` whether modules are, ``texts`` the names of
-    attributes that are given as texts. ``own`` are the functions and classes that the module itself defines, ``origins``
-    the modules that names are imported from, with the number of dots. ``of_modules`` are attributes of what is imported
-    and may be a module, each with that."""
+    attributes that are given as texts. ``own`` are the functions and classes that the module itself defines,
+    ``variables`` the names that it gives other values, ``origins`` the modules that names are imported from, with the
+    number of dots. ``of_modules`` are attributes of what is imported and may be a module, each with that; of what the
+    module itself defines, with nothing."""
 
     names: dict[str, set[tuple[int, bool]]] = {}
     attributes: dict[str, set[tuple[int, bool]]] = {}
@@ -157,6 +158,7 @@ class _Uses(msgspec.Struct):
     any_module: bool = False
     texts: set[str] = set()
     own: set[str] = set()
+    variables: set[str] = set()
     origins: dict[str, set[tuple[int, str]]] = {}
 
 
@@ -419,7 +421,7 @@ class Search:
         uses = self.uses_of(at)
         origins = uses.origins.get(name, set())
         if not origins:
-            return name not in uses.own
+            return name not in uses.own and name not in uses.variables
         return any(self._may_lead(at, level, module, name, file, depth) for level, module in sorted(origins))
 
     def _may_lead(self, at: int, level: int, module: str, name: str, file: int, depth: int) -> bool:
@@ -600,6 +602,7 @@ def _uses(
     found.own.update(fn.name for fn in facts.functions if fn.parent == 0 and fn.cls < 0)
     found.own.update(cls.name for cls in facts.classes if cls.parent == 0 and cls.cls < 0)
     rebound = _rebound(facts)
+    found.variables.update(rebound)
     only = {
         name: frozenset(some) for name, some in bound.items() if name not in found.own and name not in rebound
     }
@@ -719,6 +722,9 @@ def _add(
             uses.names[head].add((around, plain and not rest))
         whole = len(rest) == 1 and (head in ("self", "cls") or head in modules)
         imported = only.get(head) if len(rest) == 1 and head not in own else None
+        if len(rest) == 1 and head in uses.own and head not in own and head not in rebound:
+            # An attribute of a class or function of the module itself is none of another module.
+            imported = frozenset()
         for part in rest:
             if imported is not None:
                 uses.of_modules.setdefault(part, set()).add((around, plain and whole, imported))

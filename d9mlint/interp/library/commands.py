@@ -55,10 +55,14 @@ def _kept(owner: v.Obj, where: str) -> list[v.Value]:
 
 
 def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
-    """``app.add_typer(other)``: the commands of one object become those of another."""
-    given = args.pos[0] if args.pos else None
+    """``app.add_typer(other)``: the commands of one object become those of another. ``cli.add_command(train)``: a group
+    gets a command or a group."""
+    given = args.pos[0] if args.pos else next(iter(args.kw.values()), None)
     if isinstance(owner, v.Obj) and isinstance(given, v.Obj):
         _keep(owner, COMMANDS, [given])
+    elif isinstance(owner, v.Func) and isinstance(given, v.Func) and is_group(owner):
+        given.decorated = (*given.decorated, v.Member(owner, "command"))
+        return v.NONE
     return None
 
 
@@ -178,13 +182,13 @@ def _registers_by(decorator: v.Value) -> str:
 
 
 def _of_group(interp: Interp, group: v.Func) -> Iterable[v.Func]:
-    """The commands of a group, among the functions of the modules that are loaded."""
+    """The commands and groups of a group, among the functions of the modules that are loaded."""
     for mod in list(interp.loaded.values()):
         for value in list(mod.env.vars.values()):
-            if isinstance(value, v.Func) and value.mod is mod and is_command(value):
+            if isinstance(value, v.Func) and value.mod is mod and (is_command(value) or is_group(value)):
                 owners = [one.owner for one in value.decorated if isinstance(one, v.Obj | v.Member)]
                 if any(isinstance(one, v.Func) and one.key == group.key for one in owners):
                     yield value
 
 
-COMMAND_METHODS = {"*.run": run, "*.run_server": run, "*.main": run, "*.add_typer": add}
+COMMAND_METHODS = {"*.run": run, "*.run_server": run, "*.main": run, "*.add_typer": add, "*.add_command": add}
