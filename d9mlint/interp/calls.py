@@ -1134,6 +1134,8 @@ def _call_external(
             modelled.package = package
         if modelled is not None:
             return modelled
+    elif (same := _given_back(interp, api, args)) is not None:
+        return same
     elif (role := roles.get("wraps")) is not None:
         # The result acts like the argument.
         wrapped = args.get(role.arg, role.pos)
@@ -2179,6 +2181,12 @@ def _is_tensor(value: v.Value) -> bool:
     return isinstance(value, v.Obj) and value.type == TENSOR
 
 
+def _given_back(interp: Interp, api: str, args: v.Args) -> v.Value | None:
+    """The argument that a call gives back as it is: none for other calls."""
+    role = interp.kb.role(api, "gives-back")
+    return args.get(role.arg, role.pos) if role is not None else None
+
+
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
     if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         # `batch.name` is what is in it by that name until it is called.
@@ -2192,6 +2200,8 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     if commands.COMMANDS in obj.attrs:
         commands.start(interp, obj)
     record = records.make(interp, obj, args, node)
+    if record is None:
+        record = _given_back(interp, f"{obj.api}.__call__", args)
     if record is not None:
         return record
     role = interp.kb.role(obj.api, "differentiates")

@@ -129,6 +129,7 @@ Role = Literal[
     "given-by-launcher",
     "goes-first",
     "gives-batches",
+    "gives-back",
     "gives-duplicates",
     "gives-generator",
     "gives-seed",
