@@ -565,6 +565,16 @@ def main() -> int:
     return int(changed > 0 or found < 0.95 * total)
 
 
+def _takes_all(tree: ast.Module, stem: str) -> bool:
+    """Whether a file imports all names of a module by that name."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and (node.module or "").rpartition(".")[2] == stem
+        and any(alias.name == "*" for alias in node.names)
+        for node in ast.walk(tree)
+    )
+
+
 def _changes(tree: Tree, sources: list[Source]) -> list[tuple[str, dict[str, str]]]:
     found = [
         ("unrelated script", {"unrelated_script.py": 'if __name__ == "__main__":\n    print("hello")\n'})
@@ -573,7 +583,14 @@ def _changes(tree: Tree, sources: list[Source]) -> list[tuple[str, dict[str, str
         names = Path(source.path).with_suffix("").parts
         inside = len(names) > 1 and any(".".join(names) in _imported(one.tree) for one in sources)
         package = inside or (tree.root / source.path).with_name("__init__.py").exists()
+        stem = names[-1]
+        # From where a file gets everything, it gets what that imports, too; as a module that is none of a package, a
+        # file has no neighbor by a dot.
+        whole = any(_takes_all(one.tree, stem) for one in sources)
+        plain = any(stem in _imported(one.tree) for one in sources) and len(names) > 1
         for what, texts in equivalents(source, package):
+            if len(texts) > 1 and (whole or (package and plain)):
+                continue
             try:
                 for text in texts.values():
                     ast.parse(text)
