@@ -111,7 +111,7 @@ from d9mlint.interp.library.builtins import (
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER, given_batches
-from d9mlint.interp.library.options import ChosenArgs, call_with_choices, option_params
+from d9mlint.interp.library.options import ChosenArgs, call_with_choices, load_config, option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import is_module
@@ -1136,6 +1136,10 @@ def _call_external(
             return modelled
     elif (same := _given_back(interp, api, args)) is not None:
         return same
+    elif "reads-configuration" in roles:
+        held = load_config(interp, api, args, node)
+        if held is not None:
+            return held
     elif (role := roles.get("wraps")) is not None:
         # The result acts like the argument.
         wrapped = args.get(role.arg, role.pos)

@@ -803,6 +803,7 @@ _ROLES = {
     "differentiates": "gives a function that runs the one it is given with the same arguments",
     "wraps": "gives what acts like its argument",
     "gives-back": "gives its argument back as it is",
+    "reads-configuration": "gives what a file with a configuration holds",
     "updated-by-index": "has an attribute by which elements are given to a copy of it",
     "gives-duplicates": "gives an array in which a number may be several times",
     "gives-seed": "gives the number from which a generator was started, which differs between runs until it is seeded",

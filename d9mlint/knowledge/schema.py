@@ -210,6 +210,7 @@ Role = Literal[
     "ranks",
     "reads",
     "reads-arrays",
+    "reads-configuration",
     "reads-command-line",
     "reads-data",
     "reads-later",

@@ -411,10 +411,22 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         if len(args.pos) > 2 and isinstance(value, v.Member):
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
         return value
+    if isinstance(owner, v.AnyOf) and (found := _of_any(interp, owner, name, node)):
+        return v.join(found)
     if isinstance(owner, (v.Ext, v.Mod)):
         # Where there is no such name, the default is given, as None is, or an error is raised.
         return member_by_name(interp, owner, name)
     return _part_by_name(owner, name) if isinstance(owner, v.Inst) else v.UNKNOWN
+
+
+def _of_any(interp: Interp, owner: v.AnyOf, name: v.Value, node: Any) -> list[v.Value]:
+    """What one of several modules has under one of several names: those go together that are there."""
+    modules = [one for one in owner.values if isinstance(one, v.Mod)]
+    if len(modules) < len(owner.values):
+        return []
+    names = [str(one.value) for one in _texts(name)]
+    held = [(mod, one) for mod in modules for one in names if mod.env.vars.get(one) is not None]
+    return [interp.attribute(mod, one, node) for mod, one in held]
 
 
 def _part_by_name(owner: v.Inst, name: v.Value) -> v.Value:
@@ -591,6 +603,8 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
             return mod
         interp.external_import(name.value, node)
         return v.Ext(name.value)
+    if (named := _texts(name)) and len(named) > 1:
+        return v.join([_import_module(interp, api, v.Args([one]), node) or v.UNKNOWN for one in named])
     if name is not None and not isinstance(name, v.Lit):
         # `import_module(f"archs.{name}")` in a loop over the files of a folder: all of them are imported.
         like = modules_like(interp, node)
@@ -601,6 +615,15 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
             interp.gap("dynamic-call", f"which module `{written(node)}` imports is decided at run time", node)
         return found
     return v.UNKNOWN
+
+
+def _texts(name: v.Value | None) -> list[v.Lit]:
+    """The texts one of which a name is; none where it may be something else."""
+    found = [one for one in v.alternatives(name) if isinstance(one, v.Lit)] if name is not None else []
+    known = all(isinstance(one.value, str) for one in found) and len(found) == len(
+        list(v.alternatives(name or v.NONE))
+    )
+    return found if known else []
 
 
 def _names_library(name: v.Value) -> bool:
@@ -898,7 +921,7 @@ def _merge_from(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     if not isinstance(owner, v.Mapping):
         return None
     if name == "merge_from_file" and isinstance(first, v.Lit):
-        loaded = opt.load_config(interp, "yaml.safe_load", v.Args([first]), node)
+        loaded = opt.load_config(interp, "yaml", v.Args([first]), node)
         if isinstance(loaded, v.Mapping):
             _merge_into(owner, loaded)
     elif name == "merge_from_other_cfg" and isinstance(first, v.Mapping):
@@ -1311,23 +1334,11 @@ MODELS: dict[str, Model] = {
     "tf.compat.v1.app.run": _entry_call,
     "fire.Fire": _entry_call,
     "typer.run": _entry_call,
-    "omegaconf.OmegaConf.load": opt.load_config,
     "omegaconf.OmegaConf.to_container": _plain_container,
     "omegaconf.OmegaConf.to_object": _plain_container,
     "dataclasses.asdict": _as_dict,
     "attr.asdict": _as_dict,
     "attrs.asdict": _as_dict,
-    "yaml.safe_load": opt.load_config,
-    "yaml.load": opt.load_config,
-    "yaml.full_load": opt.load_config,
-    "json.load": opt.load_config,
-    "json.loads": opt.load_config,
-    "tomllib.load": opt.load_config,
-    "tomllib.loads": opt.load_config,
-    "tomli.load": opt.load_config,
-    "tomli.loads": opt.load_config,
-    "toml.load": opt.load_config,
-    "toml.loads": opt.load_config,
 }
 
 METHOD_MODELS: dict[str, MethodModel] = {

@@ -23,6 +23,9 @@ STORED = "hydra.core.config_store"
 """Before the names of the configurations that the program stores, among the library attributes."""
 YAML = (".yaml", ".yml")
 """The endings of the names of YAML files."""
+JSON = (".json", ".json5", ".jsonc")
+"""The endings of the names of JSON files; all but the first may have comments and commas at the end."""
+_CONFIGURATIONS = (*YAML, *JSON, ".toml")
 
 
 def constants(value: v.Value) -> v.Value:
@@ -130,8 +133,8 @@ def parse_file(path: str) -> Any:
     except (OSError, UnicodeDecodeError):
         return None
     try:
-        if path.endswith(".json"):
-            return json.loads(text)
+        if path.endswith(JSON):
+            return _load_json(text)
         if path.endswith(".toml"):
             return load_toml(text)
         return load_yaml(text)
@@ -140,9 +143,25 @@ def parse_file(path: str) -> Any:
         return None
 
 
+def _load_json(text: str) -> Any:
+    """The content of a JSON text, which may have comments, commas at the end and keys without quotes, as JSON5 has them.
+
+    Raises:
+        Exception: the text is neither.
+    """
+    try:
+        return json.loads(text)
+    except ValueError:
+        # Without its comments and tabs it is YAML between braces.
+        return load_yaml(_COMMENTS.sub(lambda found: found["kept"] or " ", text))
+
+
+_COMMENTS = re.compile(r"""(?P<kept>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|//[^\n]*|/\*.*?\*/|\t""", re.DOTALL)
+
+
 def load_literal(interp: Interp, path: str) -> Any:
     """A configuration file by a path as written in the code: next to the entry point, the file, or the root."""
-    if not path.endswith((*YAML, ".json", ".toml")):
+    if not path.endswith(_CONFIGURATIONS):
         return None
     full = found_in(interp, path, [interp.entry_directory, interp.frame.file.directory, interp.modules.root])
     return parse_file(full) if full is not None else None
@@ -193,7 +212,7 @@ def found_by_end(interp: Interp, path: v.Value | None, name: str = "") -> str | 
     """The only file of the project that a path can be whose folders are known at the end and not at the beginning:
     ``os.path.join(os.environ["ROOT"], "conf", "run.yaml")``; None where none or several end so."""
     end = os.path.normpath(os.path.join(end_of(path), name)).rpartition(f"{os.pardir}/")[2]
-    if not end.endswith((*YAML, ".json", ".toml")):
+    if not end.endswith(_CONFIGURATIONS):
         return None
     last = os.path.basename(end)
     found = [

@@ -11,16 +11,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
-from d9mlint.interp.library.config_files import YAML, config_value, files_below, parse_file
+from d9mlint.interp.library.config_files import JSON, YAML, config_value, files_below, parse_file
 from d9mlint.interp.library.own_paths import JOINED, SAME_PATH, literal_path
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-_ENDINGS: Final = {"json": (".json",), "toml": (".toml",)}
+_ENDINGS: Final = {"json": JSON, "toml": (".toml",)}
 _LARGEST: Final = 50_000
 """Bytes of the largest file that is taken for a configuration."""
 _DEEPEST: Final = 12
+_MOST_TEXTS: Final = 6
+"""A text that has more values in the files is not known."""
 
 
 def in_any(interp: Interp, api: str, path: v.Value | None) -> v.Mapping | None:
@@ -139,8 +141,8 @@ def _agreed(held: list[Any], label: str) -> v.Value:
     if all(isinstance(one, dict) for one in held):
         return of_files(held, f"{label}.")
     kinds = {type(one) for one in held}
-    if kinds <= {bool, type(None)}:
-        # A switch is on in some and off in others.
+    if kinds <= {bool, type(None)} or (kinds == {str} and len(set(held)) <= _MOST_TEXTS):
+        # A switch is on in some and off in others; a name is one of those that they have.
         return v.join([v.Lit(one, label) for one in dict.fromkeys(held)])
     same = len(kinds) == 1 and all(one == held[0] for one in held)
     return config_value(held[0], "", f"{label}.") if same else v.UNKNOWN
