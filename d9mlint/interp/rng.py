@@ -457,14 +457,25 @@ OF_WORKERS = "seed of workers"
 def gives_new_seed(interp: Interp, api: str) -> bool:
     """Whether a call gives the number from which a generator was started that nothing has seeded. The worker of a loader
     gets its own from the process of the program."""
+    if interp.starting_worker:
+        asked_for_seed(interp, api)
+        return False
+    return not interp.in_worker and _starts_unseeded(interp, api)
+
+
+def asked_for_seed(interp: Interp, api: str) -> None:
+    """A worker that starts calls a function or reads an attribute: it may give the seed of the worker."""
+    if _starts_unseeded(interp, api):
+        interp.state.flags.setdefault(OF_WORKERS, Site("", 0, 0))
+
+
+def _starts_unseeded(interp: Interp, api: str) -> bool:
+    """Whether what is asked for is the number from which a generator was started, which nothing has seeded."""
     role = interp.kb.role(api, "gives-seed")
     if role is None or interp.entry is None:
         return False
     levels = [interp.state.level(rng) for rng in role.more]
-    new = all(one.level == UNSEEDED and not one.parent for one in levels)
-    if interp.starting_worker and new:
-        interp.state.flags.setdefault(OF_WORKERS, Site("", 0, 0))
-    return new and not interp.in_worker and not interp.starting_worker
+    return all(one.level == UNSEEDED and not one.parent for one in levels)
 
 
 def entropy_result(entry_kinds: set[str], unseeded: bool) -> bool:

@@ -131,6 +131,7 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
     with interp.within(CPU_CONTEXT), interp.in_file(loader.file):
         if in_workers is not False:
             was = {name: interp.state.level(name) for name in ("python", "numpy")}
+            interp.state.flags.pop(rng.OF_WORKERS, None)
             theirs |= _start_worker(interp, args.get("worker_init_fn", 9), node)
             if in_workers and rng.OF_WORKERS in interp.state.flags:
                 # What is seeded there with the seed of the worker is as good as the one that torch has given it.
