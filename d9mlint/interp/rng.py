@@ -451,7 +451,7 @@ def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:
 
 
 OF_WORKERS = "seed of workers"
-"""The mark of a path on which a worker that starts asks for the seed that an unseeded process has given it."""
+"""The mark of a path on which a worker that starts asks for the seed that the process of the program has given it."""
 
 
 def gives_new_seed(interp: Interp, api: str) -> bool:
@@ -460,22 +460,17 @@ def gives_new_seed(interp: Interp, api: str) -> bool:
     if interp.starting_worker:
         asked_for_seed(interp, api)
         return False
-    return not interp.in_worker and _starts_unseeded(interp, api)
+    role = interp.kb.role(api, "gives-seed")
+    if role is None or interp.entry is None or interp.in_worker:
+        return False
+    levels = [interp.state.level(rng) for rng in role.more]
+    return all(one.level == UNSEEDED and not one.parent for one in levels)
 
 
 def asked_for_seed(interp: Interp, api: str) -> None:
     """A worker that starts calls a function or reads an attribute: it may give the seed of the worker."""
-    if _starts_unseeded(interp, api):
+    if interp.kb.role(api, "gives-seed") is not None:
         interp.state.flags.setdefault(OF_WORKERS, Site("", 0, 0))
-
-
-def _starts_unseeded(interp: Interp, api: str) -> bool:
-    """Whether what is asked for is the number from which a generator was started, which nothing has seeded."""
-    role = interp.kb.role(api, "gives-seed")
-    if role is None or interp.entry is None:
-        return False
-    levels = [interp.state.level(rng) for rng in role.more]
-    return all(one.level == UNSEEDED and not one.parent for one in levels)
 
 
 def entropy_result(entry_kinds: set[str], unseeded: bool) -> bool:
