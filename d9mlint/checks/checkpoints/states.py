@@ -67,6 +67,7 @@ from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import READ
+from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
@@ -164,6 +165,9 @@ def _persists(loader: v.Obj) -> bool:
     """Whether a loader shuffles, and keeps its workers. It draws their seed where it is gone through for the first time
     only, after which what it shuffles with is elsewhere than in a run that begins there."""
     return _keeps_workers(loader) and _shuffles_itself(loader.args)
+
+
+_OF_WORKERS = "the RNG states of the loader's persistent workers"
 
 
 class Passed(NamedTuple):
@@ -277,6 +281,10 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     """Where generators were made with which loaders shuffle, or seed workers that draw, and which loops go through them."""
     persistent = remembered(set[str])
     """The loops that go through loaders made before them, which shuffle, or whose items draw, and keep their workers."""
+    runs = remembered(list[tuple[Where, frozenset[str]]])
+    """Where a library saves the whole state of a run, and in which loops,"""
+    run_restored = remembered(bool)
+    """and whether one restores it."""
     passed_over = remembered(set[tuple[Passed, str]])
     """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
@@ -683,6 +691,18 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if isinstance(event.owner, v.Obj) and is_scheduler(event.owner.api) and not _is_start(event.value):
             self.goes_on = True
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-run") is not None)
+    def save_run(self, call: CallEvent) -> None:
+        """A library saves the whole state of a run."""
+        place = Where(self.run, call.node, call_text(call))
+        self.runs.append((place, frozenset(loop.key for loop in self.run.loops)))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "restores-run") is not None)
+    def restore_run(self, call: CallEvent) -> None:
+        """A library restores it."""
+        role = self.run.kb.role(call.api, "restores-run")
+        self.run_restored = self.run_restored or (role is not None and all_hold(call.args, role.when) is True)
+
     @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
@@ -1020,6 +1040,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
         open_world = self.run.entry is None
+        if not open_world:
+            self._whole_runs()
         self._use_scalers()
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
         going_on = {
@@ -1152,13 +1174,11 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             if orders:
                 others = [*others, *orders]
                 lacks.append(f"the order of {listed([f'`{one}`' for one in orders])} (shuffled in place)")
-            persistent = not open_world and any(
-                loop in loops and loop in self.trains_in for loop in self.persistent
-            )
+            persistent = not open_world and self._workers_go_on(loops)
             only_workers = persistent and not lacks
             if persistent:
                 others = [*others, "workers"]
-                lacks.append("the RNG states of the loader's persistent workers")
+                lacks.append(_OF_WORKERS)
             if lacks:
                 reported.add((place.site.path, place.scope))
                 ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
@@ -1228,6 +1248,25 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         """The schedulers and scalers that are made where an option is given, with the option."""
         kinds = ("scaler",) if self.goes_on else ("scheduler", "scaler")
         return [one for one in sorted(self.optional.known()) if one[0] in kinds]
+
+    def _workers_go_on(self, loops: frozenset[str]) -> bool:
+        """Whether workers that draw go on from one round of these loops to the next, while the program trains."""
+        return any(loop in loops and loop in self.trains_in for loop in self.persistent)
+
+    def _whole_runs(self) -> None:
+        """What a library saves of a run lacks what workers have drawn."""
+        scopes: set[tuple[str, str]] = set()
+        for place, loops in self.runs if self.run_restored else ():
+            scope = (place.site.path, place.scope)
+            if scope not in scopes and self._workers_go_on(loops):
+                scopes.add(scope)
+                self.report(
+                    "DET601",
+                    place,
+                    f"`{place.subject}` does not save {_OF_WORKERS}; a resumed run diverges from an uninterrupted one",
+                    _remedy([], True, True, False, ""),
+                    subject=place.subject,
+                )
 
     def _is_made_anew(self, what: str, loop: str) -> bool:
         """Whether each round of a loop makes what has a state: a resumed run does so too."""
