@@ -736,7 +736,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
         if kind == "weak" and _masks(entry):
             self.masks.setdefault((rng, self.run.here(node)), lambda: self._here(event))
-        if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
+        of_data = entry.kind == "transform" or (bool(level.parent) and entry.kind not in _TRAINING_ONLY)
+        if kind in _OF_DATA and of_data and NOT_ITERATED not in self.run.contexts:
             self.first.setdefault((rng, "data"), lambda: self._here(event))
         if self.run.state.aside:
             self.drawn_aside.setdefault((rng, self.run.here(node)), lambda: Tick(self.run.now))
