@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import derives
@@ -15,7 +15,7 @@ from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend
 from d9mlint.interp.events import AnyDrawEvent, CallEvent
 from d9mlint.interp.library.loaders import counts_processors
 from d9mlint.interp.listening import on, on_method
-from d9mlint.interp.named_sizes import assignments
+from d9mlint.interp.named_sizes import assignments, assignments_in_parts
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -25,18 +25,28 @@ _NAMES = {"numpy": "NumPy", "python": "Python"}
 _OWN = {"numpy": "np.random.default_rng(seed)", "python": "random.Random(seed)"}
 
 
-class _Rounds(GlobalDraws):
-    """The RNGs that are drawn from in loops."""
+class _Generator(NamedTuple):
+    """What makes a generator: a generator function, or a function that calls one and gives back what that gives, with
+    what it is called with; and the generator function, by its key."""
 
-    def __init__(self, run: RunView) -> None:
+    call: v.Partial
+    key: tuple[str, int]
+
+
+class _Batches(GlobalDraws):
+    """The RNGs that a generator draws from; with ``rounds``, those that it draws from in loops."""
+
+    def __init__(self, run: RunView, key: tuple[str, int], rounds: bool = False) -> None:
         super().__init__(run)
-        self._around = len(run.loops)
+        self._key = key
+        self._around = len(run.loops) if rounds else -1
 
     @on(AnyDrawEvent)
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         if len(self.run.loops) > self._around:
-            super().drew(event)
+            if any(frame.func is not None and frame.func.key == self._key for frame in self.run.stack()):
+                super().drew(event)
 
 
 _WORKERS = ("workers", "nb_worker")
@@ -118,7 +128,7 @@ class KerasWorkers(Rule):
             if known or role is None or role.library != "python":
                 return False
         made = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
-        if self._generator(made) is not None:
+        if self._generator(data, made) is not None:
             return bool(self._drawn(data, made))
         return self._draws_for_batches(data)
 
@@ -128,7 +138,8 @@ class KerasWorkers(Rule):
         if not self.run.kb_matches("tensorflow", ">=2.2") or keras_backend(self.run) != DEFAULT_BACKEND:
             return
         written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
-        generators = self._generator(written), self._generator(argument_node(call.node, "validation_data"))
+        held = argument_node(call.node, "validation_data")
+        generators = self._generator(data, written), self._generator(validation, held)
         if generators[0] is not None and generators[1] is not None:
             common = self._drawn_in_rounds(generators[0]) & self._drawn_in_rounds(generators[1])
             found = next((name for name in _NAMES if name in common), "")
@@ -151,10 +162,10 @@ class KerasWorkers(Rule):
                 subject="fit",
             )
 
-    def _drawn_in_rounds(self, generator: v.Partial) -> set[str]:
-        """What a generator function draws from for its batches: what it draws before, it draws for the first one alone."""
-        rounds = _Rounds(self.run)
-        return what_is_drawn(self.run, [generator], rounds, given=v.NO_ARGS) & rounds.drawn
+    def _drawn_in_rounds(self, generator: _Generator, rounds: bool = True) -> set[str]:
+        """What a generator draws from for its batches: what it draws before, it draws for the first one alone."""
+        batches = _Batches(self.run, generator.key, rounds)
+        return what_is_drawn(self.run, [generator.call], batches, given=v.NO_ARGS) & batches.drawn
 
     def _ends_early(self, call: CallEvent) -> bool:
         """Whether the number of steps is rounded down, so that an epoch may end before the last batch."""
@@ -238,10 +249,29 @@ class KerasWorkers(Rule):
         if validation is None or data is None or not self.run.kb_matches("tensorflow", "<2"):
             return ""
         written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
-        common = self._drawn(data, written) & self._drawn(
-            validation, argument_node(call.node, "validation_data")
-        )
+        held = argument_node(call.node, "validation_data")
+        of_training, of_validation = self._drawn(data, written), self._drawn(validation, held)
+        common = of_training & of_validation
+        if self._disturbs(data, of_training, validation, of_validation):
+            common |= {"numpy"}
+        if self._disturbs(validation, of_validation, data, of_training):
+            common |= {"numpy"}
         return next((text for name, text in _NAMES.items() if name in common), "")
+
+    def _disturbs(self, one: v.Value, drawn: set[str], other: v.Value, drawn_by_other: set[str]) -> bool:
+        """Whether a pipeline seeds the global RNG of NumPy for each batch, or draws from it, while another one draws for
+        the elements of a batch."""
+        draws = self._draws_for_batches(other) if isinstance(other, v.Obj) else "numpy" in drawn_by_other
+        return draws and ("numpy" in drawn or self._seeds_each_batch(one))
+
+    def _seeds_each_batch(self, iterator: v.Value) -> bool:
+        """Whether an iterator of a library has a seed, with which it seeds the global RNG before each of its batches."""
+        return isinstance(iterator, v.Obj) and any(
+            any_holds(iterator.args, [one for one in entry.unless if one.given is True], iterator.owner)
+            is True
+            for entry in self.run.kb.rng(iterator.api)
+            if entry.kind == "transform"
+        )
 
     def _drawn(self, pipeline: v.Value, written: m.Expr | None) -> set[str]:
         if isinstance(pipeline, v.Obj):
@@ -254,24 +284,29 @@ class KerasWorkers(Rule):
                 if any_holds(args, entry.unless, owner) is False
                 for name in entry.draws
             }
-        made = self._generator(written)
+        made = self._generator(pipeline, written)
         if made is not None:
-            return what_is_drawn(self.run, [made], given=v.NO_ARGS)
+            return self._drawn_in_rounds(made, rounds=False)
         ended = pipeline.cls.find("on_epoch_end") if isinstance(pipeline, v.Inst) else None
         parts = [pipeline, ended.bind(pipeline)] if isinstance(ended, v.Func) else [pipeline]
         return what_is_drawn(self.run, parts)
 
-    def _generator(self, written: m.Expr | None) -> v.Partial | None:
-        """The generator function of the project whose call an argument is, or the one assignment to its name, with what
-        it is called with."""
-        values = list(assignments(self.run, written.id)) if isinstance(written, m.Name) else [written]
-        call = values[0] if len(values) == 1 else None
+    def _generator(self, made: v.Value | None, written: m.Expr | None) -> _Generator | None:
+        """The generator that an argument is: a call of a generator function of the project, or of a function that gives
+        back what such a call gives, alone or among others; also where its one assignment is to a name."""
+        values = list(assignments_in_parts(self.run, written.id)) if isinstance(written, m.Name) else []
+        call = written if not values else values[0][0] if len(values) == 1 else None
+        if isinstance(call, m.Subscript):
+            call = call.value
         if not isinstance(call, m.Call):
             return None
         function = self.run.value_of(call.func)
-        if not isinstance(function, v.Func) or not function.fn.is_generator:
+        if not isinstance(function, v.Func):
             return None
-        return v.Partial(function, self._written_arguments(call))
+        key = function.key if function.fn.is_generator else made.maker if isinstance(made, v.Items) else None
+        return (
+            _Generator(v.Partial(function, self._written_arguments(call)), key) if key is not None else None
+        )
 
     def _written_arguments(self, call: m.Call) -> v.Args:
         """What a call is given, as far as it is known: nothing of it where arguments are unpacked."""
