@@ -33,20 +33,60 @@ class _Generator(NamedTuple):
     key: tuple[str, int]
 
 
+class _Phase(NamedTuple):
+    """The RNGs that a pipeline draws from; whether it draws from NumPy's while it prepares a batch; and whether it draws
+    from that or seeds it at all."""
+
+    drawn: set[str]
+    draws: bool
+    changes: bool
+
+
 class _Batches(GlobalDraws):
-    """The RNGs that a generator draws from; with ``rounds``, those that it draws from in loops."""
+    """The RNGs that a generator draws from; with ``rounds``, those that it draws from in loops. And the iterators of a
+    library that it makes, by the calls that make them."""
 
     def __init__(self, run: RunView, key: tuple[str, int], rounds: bool = False) -> None:
         super().__init__(run)
         self._key = key
         self._around = len(run.loops) if rounds else -1
+        self.iterators: list[v.Obj | CallEvent] = []
 
     @on(AnyDrawEvent)
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        if len(self.run.loops) > self._around:
-            if any(frame.func is not None and frame.func.key == self._key for frame in self.run.stack()):
-                super().drew(event)
+        if len(self.run.loops) > self._around and self._is_within():
+            super().drew(event)
+
+    @on(CallEvent)
+    def called(self, event: CallEvent) -> None:
+        """Something of a library is called."""
+        made = any(entry.kind == "shuffle" for entry in self.run.kb.rng(event.api))
+        if made and self._is_within():
+            self.iterators.append(event)
+
+    def _is_within(self) -> bool:
+        return any(frame.func is not None and frame.func.key == self._key for frame in self.run.stack())
+
+
+def _draws_for_elements(run: RunView, made: v.Obj | CallEvent) -> bool:
+    """Whether an iterator of a library draws for the elements of a batch, in the threads that prepare them. A seed that
+    it sets before each of its batches is set for all threads."""
+    return any(
+        all_hold(made.args, entry.when, made.owner) is True
+        and any_holds(made.args, [one for one in entry.unless if one.given is not True], made.owner) is False
+        for entry in run.kb.rng(made.api)
+        if entry.kind == "transform"
+    )
+
+
+def _seeds_each_batch(run: RunView, made: v.Obj | CallEvent) -> bool:
+    """Whether an iterator of a library has a seed, with which it seeds the global RNG before each of its batches."""
+    return any(
+        any_holds(made.args, [one for one in entry.unless if one.given is True], made.owner) is True
+        for entry in run.kb.rng(made.api)
+        if entry.kind == "transform"
+    )
 
 
 _WORKERS = ("workers", "nb_worker")
@@ -215,19 +255,10 @@ class KerasWorkers(Rule):
         return open_ and (self.run.uses("tensorflow") or self.run.uses("keras"))
 
     def _draws_for_batches(self, data: v.Value) -> bool:
-        """Whether something is drawn for each batch, in the threads that prepare them. A seed that an iterator sets before
-        each of its batches is set for all threads."""
+        """Whether something is drawn for each batch, in the threads that prepare them."""
         if isinstance(data, v.Inst):
             return not self._is_empty(data) and bool(self._drawn(data, None))
-        if not isinstance(data, v.Obj):
-            return False
-        return any(
-            all_hold(data.args, entry.when, data.owner) is True
-            and any_holds(data.args, [one for one in entry.unless if one.given is not True], data.owner)
-            is False
-            for entry in self.run.kb.rng(data.api)
-            if entry.kind == "transform"
-        )
+        return isinstance(data, v.Obj) and _draws_for_elements(self.run, data)
 
     def _is_empty(self, data: v.Inst) -> bool:
         """Whether a sequence has no batches."""
@@ -250,28 +281,26 @@ class KerasWorkers(Rule):
             return ""
         written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
         held = argument_node(call.node, "validation_data")
-        of_training, of_validation = self._drawn(data, written), self._drawn(validation, held)
-        common = of_training & of_validation
-        if self._disturbs(data, of_training, validation, of_validation):
-            common |= {"numpy"}
-        if self._disturbs(validation, of_validation, data, of_training):
+        training, validating = self._phase(data, written), self._phase(validation, held)
+        common = training.drawn & validating.drawn
+        if (training.draws and validating.changes) or (validating.draws and training.changes):
             common |= {"numpy"}
         return next((text for name, text in _NAMES.items() if name in common), "")
 
-    def _disturbs(self, one: v.Value, drawn: set[str], other: v.Value, drawn_by_other: set[str]) -> bool:
-        """Whether a pipeline seeds the global RNG of NumPy for each batch, or draws from it, while another one draws for
-        the elements of a batch."""
-        draws = self._draws_for_batches(other) if isinstance(other, v.Obj) else "numpy" in drawn_by_other
-        return draws and ("numpy" in drawn or self._seeds_each_batch(one))
-
-    def _seeds_each_batch(self, iterator: v.Value) -> bool:
-        """Whether an iterator of a library has a seed, with which it seeds the global RNG before each of its batches."""
-        return isinstance(iterator, v.Obj) and any(
-            any_holds(iterator.args, [one for one in entry.unless if one.given is True], iterator.owner)
-            is True
-            for entry in self.run.kb.rng(iterator.api)
-            if entry.kind == "transform"
-        )
+    def _phase(self, pipeline: v.Value, written: m.Expr | None) -> _Phase:
+        """What the thread does that prepares the batches of training, or those of validation."""
+        made = None if isinstance(pipeline, v.Obj) else self._generator(pipeline, written)
+        iterators: list[v.Obj | CallEvent] = [pipeline] if isinstance(pipeline, v.Obj) else []
+        if made is not None:
+            batches = _Batches(self.run, made.key)
+            drawn = what_is_drawn(self.run, [made.call], batches, given=v.NO_ARGS) & batches.drawn
+            iterators = batches.iterators
+        else:
+            drawn = self._drawn(pipeline, written)
+        own = "numpy" in drawn
+        draws = any(_draws_for_elements(self.run, one) for one in iterators)
+        seeds = any(_seeds_each_batch(self.run, one) for one in iterators)
+        return _Phase(drawn, draws or (own and not isinstance(pipeline, v.Obj)), own or seeds)
 
     def _drawn(self, pipeline: v.Value, written: m.Expr | None) -> set[str]:
         if isinstance(pipeline, v.Obj):
