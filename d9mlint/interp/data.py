@@ -1102,7 +1102,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
         if interp.branching:
             # On another path something else may be there, which the library may have put there.
-            value = v.join((owner.attrs.get(index.value, v.UNKNOWN), value))
+            before = owner.attrs.get(index.value)
+            value = v.join((_selected(interp, owner, "column", index) if before is None else before, value))
         owner.attrs[index.value] = value
     elif isinstance(owner, v.Obj | v.Member):
         made_tables.changed(owner)

@@ -1513,7 +1513,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return None, ""
         lost = self._lost() | self.restored_values()
         keys = [key for key in self.initial.known() if key[0] == rng and key[1] not in lost]
-        used = [self.initial[key].first for key in keys if key[1] in self.called_by_default]
+        firsts = [self.initial[key] for key in keys if key[1] in self.called_by_default]
+        # The checkpoint of a program that does not train is taken to hold the layers of the task.
+        used = [one.first for one in firsts if not one.head]
         return min(used, key=lambda one: one.place.order, default=None), place.aside
 
     def _never_loaded(self, rng: str) -> First | None:
