@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from dataclasses import dataclass
 
 import libcst as cst
@@ -14,12 +15,13 @@ from d9mlint.frontend.comments import place
 from d9mlint.frontend.cursor import Cursor, Refused
 from d9mlint.frontend.guard import too_complex
 from d9mlint.frontend.lower_def import block
-from d9mlint.frontend.problems import syntax_problem
+from d9mlint.frontend.problems import is_python, syntax_problem
 from d9mlint.frontend.tokens import Desync, Tokens, scan, split
 from d9mlint.ir.bodies import function
 from d9mlint.ir.nodes import Class, Comment, Function, Problem
 
 _KEYWORDS = frozenset(keyword.kwlist)
+_INDENTATION_WITH_TABS = re.compile(r"(?<=[\r\n]) *\t[ \t]*")
 
 
 class TooComplex(Exception):
@@ -44,7 +46,7 @@ def lower_module(text: str) -> Lowered:
     if reason is not None:
         raise TooComplex(reason)
     try:
-        tree = cst.parse_module(text)
+        tree = _parsed(text, pieces)
         try:
             return _lower(text, tree, scan(text, pieces))
         except (Desync, IndexError):
@@ -54,6 +56,21 @@ def lower_module(text: str) -> Lowered:
         return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
     except Refused as error:
         return Lowered([], [], [], [], Problem("DET001", str(error), error.start, error.end))
+
+
+def _parsed(text: str, pieces: list[str]) -> cst.Module:
+    """The tree of a text. Blocks that are indented with tabs in one line and with spaces in the next are read as
+    Python reads them, which libcst does not: with spaces alone, and the same tokens."""
+    try:
+        return cst.parse_module(text)
+    except cst.ParserSyntaxError:
+        spaced = "".join(
+            piece if k % 2 else _INDENTATION_WITH_TABS.sub(lambda found: found[0].expandtabs(8), piece)
+            for k, piece in enumerate(pieces)
+        )
+        if spaced == text or not is_python(text):
+            raise
+        return cst.parse_module(spaced)
 
 
 def _placed(tokens: Tokens, text: str) -> Tokens:

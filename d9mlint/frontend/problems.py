@@ -22,6 +22,11 @@ def syntax_problem(text: str, lines: Sequence[int], error: cst.ParserSyntaxError
     return _at(text, lines, message, error.raw_line, error.raw_column + 1, None, None)
 
 
+def is_python(text: str) -> bool:
+    """Whether the Python that runs this accepts a text."""
+    return _compile(text) is None
+
+
 def _compile(text: str) -> SyntaxError | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

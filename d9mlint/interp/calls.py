@@ -394,6 +394,7 @@ def call_function(
         bool(interp.decorated),
         interp.orders.key(),
         interp.sharing,
+        interp.sharing_files,
         interp.among_processes,
     )
     outcomes = interp.memo.setdefault(key, [])
@@ -1335,7 +1336,9 @@ def callbacks(
             given = run()
     elif isinstance(owner, v.Obj) and processes.is_pool(owner):
         elsewhere = processes.is_process_pool(owner)
-        with processes.sharing(interp, processes.shared_by_tasks(interp, owner, api, node), elsewhere):
+        since = processes.shared_by_tasks(interp, owner, api, node)
+        files = processes.files_of_tasks(interp, owner, api, args, node)
+        with processes.sharing(interp, since, files, elsewhere):
             given = processes.in_workers(interp, owner, args, node, run) if elsewhere else run()
     else:
         given = run()

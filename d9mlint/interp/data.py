@@ -10,6 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
 from d9mlint.interp.containers import (
+    BASE,
     CONTAINERS,
     any_part,
     by_name,
@@ -464,9 +465,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
                 return element(interp, given)
             following = given.cls.find("__next__") if isinstance(given, v.Inst) else None
             return v.UNKNOWN if following is None else _given_by(interp, given, following)
-        container = container_of(value)
-        if container is not None:
-            return element(interp, container)
+        inherited = container_of(value) or inherited_loader(value)
+        if inherited is not None:
+            return element(interp, inherited)
         # Without `__iter__`, its items are those of the numbers from 0 on.
         found = value.cls.find("__getitem__")
         return v.UNKNOWN if found is None else _given_by(interp, value, found, v.Obj(shapes.NUMBER))
@@ -627,6 +628,14 @@ ITERATED = ".__iter__"
 LOADER = "torch.utils.data.DataLoader"
 MOVED = "@device"
 """Attribute of a loader whose batches a library moves: the device."""
+
+
+def inherited_loader(value: v.Value) -> v.Obj | None:
+    """The loader as which an instance is iterated whose class is derived from that of loaders: it has no other way."""
+    base = value.attrs.get(BASE) if isinstance(value, v.Inst) else None
+    if not isinstance(base, v.Obj) or base.type != LOADER:
+        return None
+    return base if isinstance(value, v.Inst) and value.cls.find("__iter__") is None else None
 
 
 def loader_device(loader: v.Obj) -> str:
@@ -1093,7 +1102,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     elif isinstance(owner, v.Obj) and isinstance(index, v.Lit) and isinstance(index.value, str):
         if interp.branching:
             # On another path something else may be there, which the library may have put there.
-            value = v.join((owner.attrs.get(index.value, v.UNKNOWN), value))
+            before = owner.attrs.get(index.value)
+            value = v.join((_selected(interp, owner, "column", index) if before is None else before, value))
         owner.attrs[index.value] = value
     elif isinstance(owner, v.Obj | v.Member):
         made_tables.changed(owner)

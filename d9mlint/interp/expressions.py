@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import order_single, shapes, tensors
+from d9mlint.interp import order_single, rng, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.clocks import timed
@@ -130,6 +130,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         if name == "module" and is_module(interp, value):
             # What is put around a model stands for it.
             return value
+        if interp.starting_worker:
+            rng.asked_for_seed(interp, f"{value.api}.@{name}")
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):

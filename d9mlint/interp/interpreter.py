@@ -314,6 +314,8 @@ class Interp:
         self.workers: tuple[int, str] | None = None
         # Several threads that run what is running share what is older than this; 0 where there are none.
         self.sharing = 0
+        # The same for files that are written.
+        self.sharing_files = 0
         # They are processes, which share only what a manager holds for them.
         self.among_processes = False
         self.import_log: ImportLog | None = None

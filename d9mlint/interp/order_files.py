@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import own_names, target_names
-from d9mlint.ir.traversal import nodes, statements
+from d9mlint.ir.traversal import called_name, nodes, receiver, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -16,6 +17,61 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Loop
 
 _MOST_CALLS = 6
+
+
+def is_shared(interp: Interp, owner: v.Value, node: Any) -> bool:
+    """Whether what is written here is added to a file that several tasks write at the same time: it was opened before they
+    began, or each of them opens it to add to it. What is the same in each of them, and what is written at a position that
+    is looked up, has no order."""
+    if not interp.sharing_files or not isinstance(node, m.Call):
+        return False
+    given: list[Any] = [*node.args, *node.keywords]
+    if not any(isinstance(one, (m.Name, m.Attr)) for one in nodes(given)) or _looks_up(interp, node):
+        return False
+    if not isinstance(node.func, m.Name) or _is_taken_from_several(interp, receiver(node)):
+        return False
+    parts = (owner, *owner.args.pos[:1]) if isinstance(owner, v.Obj) else ()
+    return any(isinstance(one, v.Obj) and _adds_to_one(interp, one) for one in parts)
+
+
+def _adds_to_one(interp: Interp, file: v.Obj) -> bool:
+    """Whether several tasks add to an opened file."""
+    entry = interp.kb.order(file.api)
+    if entry is None or not entry.appends or not all_hold(file.args, entry.when):
+        return False
+    if file.birth < interp.sharing_files:
+        return True
+    named = file.node.args[0] if isinstance(file.node, m.Call) and file.node.args else None
+    return bool(all_hold(file.args, entry.appends)) and _is_one_name(interp, named)
+
+
+def _is_one_name(interp: Interp, named: m.Expr | None) -> bool:
+    """Whether an expression is a text that is written there or in a variable of the module."""
+    function = interp.frame.func
+    if isinstance(named, m.Name) and "." not in named.id and function is not None:
+        outside = named.id not in own_names(function.fn) and function.fn.name.isidentifier()
+        return outside and isinstance(interp.value_of(named), v.Lit)
+    return isinstance(named, m.Const)
+
+
+def _is_taken_from_several(interp: Interp, name: str) -> bool:
+    """Whether a variable of the running function has an item of something."""
+    function = interp.frame.func
+    return function is not None and any(
+        isinstance(one, (m.Assign, m.AnnAssign, m.With))
+        and name in _assigned(one)
+        and any(isinstance(part, m.Subscript) for part in _sources(one))
+        for one in statements(function.fn.body)
+    )
+
+
+def _looks_up(interp: Interp, node: m.Call) -> bool:
+    """Whether the function that writes to a file goes to a position in it."""
+    function = interp.frame.func
+    calls = (
+        [one for one in nodes(function.fn.body) if isinstance(one, m.Call)] if function is not None else []
+    )
+    return any(called_name(one) == "seek" and receiver(one) == receiver(node) for one in calls)
 
 
 def is_chosen_by(interp: Interp, loop: Loop, file: m.Expr) -> bool:

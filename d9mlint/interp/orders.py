@@ -191,6 +191,12 @@ class Rounds(NamedTuple):
     stmt: m.For | m.While | None
 
 
+_TO_LIST = "add the number of the item with each result, and sort by it or collect by key"
+_TO_FILE = (
+    "let each task return its result or write its own file, and write the results in the order of the items"
+)
+
+
 class Orders:
     """The orders of one run. ``excused`` are places that another rule reports, or that turn out to be harmless;
     ``holders`` are attributes of datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary
@@ -536,6 +542,7 @@ class Orders:
                 and not (entry.key and entry.key in args.kw)
                 and not _any_set(args, owner)
                 and not (interp.sharing and entry.role == "grow")
+                and not (interp.sharing_files and entry.role == "write")
             )
         ):
             return result
@@ -832,6 +839,8 @@ class Orders:
                 self.put(owner, self._inner(self.of(owner)))
                 order_sorting.settle(self, owner)
             return result
+        if role == "write" and order_files.is_shared(interp, owner, node):
+            self.decide(self._arrived_first(interp, node, _TO_FILE))
         if role == "grow":
             self._grown(interp, name, args, node, owner)
             # Tables do not grow: they give a longer one.
@@ -1108,8 +1117,8 @@ class Orders:
             if around is not None:
                 self.put(kept, merge((self.of(kept), around)))
 
-    def _arrived_first(self, interp: Interp, node: Any) -> Order:
-        """The order in which several threads add to a list that they share."""
+    def _arrived_first(self, interp: Interp, node: Any, help: str = _TO_LIST) -> Order:
+        """The order in which several threads add to a list that they share, or to a file."""
         from d9mlint.interp.text import node_text
 
         name = node_text(node, "append")
@@ -1118,7 +1127,7 @@ class Orders:
             "DET211",
             node,
             f"`{name}` adds what any of several tasks has ready first, and that order is kept",
-            "add the number of the item with each result, and sort by it or collect by key",
+            help,
             subject="thread",
         )
 

@@ -807,6 +807,7 @@ _ROLES = {
     "updated-by-index": "has an attribute by which elements are given to a copy of it",
     "gives-duplicates": "gives an array in which a number may be several times",
     "gives-seed": "gives the number from which a generator was started, which differs between runs until it is seeded",
+    "gives-number-held": "gives the number that its argument holds",
     "gives-generator": "gives a generator that is seeded with its argument, or the global one",
     "same-elements": "gives an array with the elements of its argument",
     "writes": "fills a tensor",

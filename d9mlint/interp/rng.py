@@ -451,20 +451,26 @@ def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:
 
 
 OF_WORKERS = "seed of workers"
-"""The mark of a path on which a worker that starts asks for the seed that an unseeded process has given it."""
+"""The mark of a path on which a worker that starts asks for the seed that the process of the program has given it."""
 
 
 def gives_new_seed(interp: Interp, api: str) -> bool:
     """Whether a call gives the number from which a generator was started that nothing has seeded. The worker of a loader
     gets its own from the process of the program."""
+    if interp.starting_worker:
+        asked_for_seed(interp, api)
+        return False
     role = interp.kb.role(api, "gives-seed")
-    if role is None or interp.entry is None:
+    if role is None or interp.entry is None or interp.in_worker:
         return False
     levels = [interp.state.level(rng) for rng in role.more]
-    new = all(one.level == UNSEEDED and not one.parent for one in levels)
-    if interp.starting_worker and new:
+    return all(one.level == UNSEEDED and not one.parent for one in levels)
+
+
+def asked_for_seed(interp: Interp, api: str) -> None:
+    """A worker that starts calls a function or reads an attribute: it may give the seed of the worker."""
+    if interp.kb.role(api, "gives-seed") is not None:
         interp.state.flags.setdefault(OF_WORKERS, Site("", 0, 0))
-    return new and not interp.in_worker and not interp.starting_worker
 
 
 def entropy_result(entry_kinds: set[str], unseeded: bool) -> bool:

@@ -43,6 +43,44 @@ def leaves(stmt: m.Stmt, failing: Container[tuple[int, int]] = (), own: Containe
     return isinstance(called, m.Name) and called.id in _EXITS and called.id not in own
 
 
+def ends_after(loop: m.For | m.While, place: int) -> bool:
+    """Whether what stands at a place in a loop's body runs in one round at most: all that follows it leaves the loop."""
+    end = max(one.end for one in statements(loop.body))
+    return loop.body[0].start <= place < end and _is_left(loop.body, place) is True
+
+
+def _is_left(body: Sequence[m.Stmt], place: int = -1) -> bool | None:
+    """Whether the loop around a block always ends in it, behind a place in it; None where what follows decides."""
+    at = max((k for k, one in enumerate(body) if one.start <= place), default=-1)
+    if at >= 0:
+        inner = _is_left_within(body[at], place)
+        if inner is not None:
+            return inner
+    for stmt in body[at + 1 :]:
+        if _goes_on(stmt):
+            return False
+        if leaves(stmt) or (isinstance(stmt, m.With) and _is_left(stmt.body)):
+            return True
+    return None
+
+
+def _is_left_within(stmt: m.Stmt, place: int) -> bool | None:
+    """The same for the block of a statement that holds the place. A jump of another loop, or a statement of which an
+    exception may be caught, decides nothing."""
+    if not isinstance(stmt, (m.If, m.With, m.Match)):
+        return False if _goes_on(stmt) else None
+    held = [block for block in blocks_within(stmt) if block and block[0].start <= place]
+    return _is_left(held[-1], place) if held else None
+
+
+def _goes_on(stmt: m.Stmt) -> bool:
+    """Whether a statement may begin the next round of the loop around it."""
+    if isinstance(stmt, m.Jump):
+        return stmt.kind == "continue"
+    blocks = [stmt.orelse] if isinstance(stmt, (m.For, m.While)) else blocks_within(stmt)
+    return any(_goes_on(one) for block in blocks for one in block)
+
+
 def calls_before_failing(function: m.Function) -> tuple[m.Call, ...]:
     """The calls that are statements of handlers behind which the program always fails: it raises, or exits with a status
     that is not zero."""

@@ -133,6 +133,7 @@ Role = Literal[
     "gives-duplicates",
     "gives-generator",
     "gives-seed",
+    "gives-number-held",
     "gives-loaded",
     "gives-number",
     "gives-indices",

@@ -49,7 +49,9 @@ class Resume(Rule):
 
     codes = ("DET603",)
     batches = remembered_table(str, bool)
-    """Running loops over batches."""
+    """Running loops over batches that skip none by hand."""
+    over_loaders = remembered_table(str, bool)
+    """Loops over batches."""
     trained = remembered_table(str, bool)
     """Running loops in whose present round a loop over batches has ended."""
     updated = remembered_table(str, bool)
@@ -148,8 +150,10 @@ class Resume(Rule):
                 if entry is not None and all_hold(value.args, entry.when) is True:
                     if _goes_on(entry, value.args):
                         _skipped_again(self, value, loop)
-        if skips and not _skips_by_hand(loop.stmt):
-            self.batches[loop.key] = True
+        if skips:
+            self.over_loaders[loop.key] = True
+            if not _skips_by_hand(loop.stmt):
+                self.batches[loop.key] = True
         if skips and self.loads:
             _passed_over(self, loop)
             self._passed_alone(loop)
@@ -230,7 +234,9 @@ class Resume(Rule):
         if not running or (running[-1].key not in self.trained and running[-1].key not in self.updated):
             return
         # Without a loop over batches it is one over steps, or does without a loader: only its own number is known to be.
-        own = None if running[-1].key in self.trained else _numbers_of(running[-1])
+        # Where it goes over batches itself, the loop in it was one for validation: the epoch goes on.
+        within = running[-1].key in self.over_loaders and not is_last(self.run, running[-1], call.node)
+        own = None if running[-1].key in self.trained and not within else _numbers_of(running[-1])
         for one in made:
             self._numbered(call, one, own, "optimizer" in contents(one, []))
 

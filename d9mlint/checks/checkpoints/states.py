@@ -67,6 +67,7 @@ from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import READ
+from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
@@ -166,6 +167,9 @@ def _persists(loader: v.Obj) -> bool:
     return _keeps_workers(loader) and _shuffles_itself(loader.args)
 
 
+_OF_WORKERS = "the RNG states of the loader's persistent workers"
+
+
 class Passed(NamedTuple):
     """An object of the program that a loop goes through, or that ends it: its class and the place of that, and the
     attributes that are its state."""
@@ -260,6 +264,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     saved = remembered_table(str, bool)
     restored = remembered_table(str, bool)
     """RNGs, and what else has a state, that the program uses, and whose states it saves and restores."""
+    draws_itself = remembered(bool)
+    """Whether anything else is drawn from torch than the seeds of workers."""
     drawn_in = remembered_table(tuple[str, str], bool)
     """RNGs, and the loops in which they are drawn from."""
     seeded_in = remembered(set[tuple[str, str]])
@@ -272,9 +278,13 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     """Generator functions, and the loops in which the program takes what they yield; empty for a thread, which does beside
     all loops."""
     shuffled = remembered(set[tuple[Site, str]])
-    """Where generators were made with which loaders shuffle that are gone through, and in which loops."""
+    """Where generators were made with which loaders shuffle, or seed workers that draw, and which loops go through them."""
     persistent = remembered(set[str])
     """The loops that go through loaders made before them, which shuffle, or whose items draw, and keep their workers."""
+    runs = remembered(list[tuple[Where, frozenset[str]]])
+    """Where a library saves the whole state of a run, and in which loops,"""
+    run_restored = remembered(bool)
+    """and whether one restores it."""
     passed_over = remembered(set[tuple[Passed, str]])
     """Objects of the program that loops go through, or that end them, each with a state, and in which loops."""
     shuffled_parts = remembered(set[tuple[str, int, str]])
@@ -307,6 +317,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     """Where generators were made that are seeded in a loop, or whose state the program keeps."""
     scalers = remembered_table(Site, tuple[ModuleFile, str, frozenset[tuple[str, int]], str])
     """Where scalers of losses are made, the attributes that hold them, and the options with which they are made."""
+    made_in = remembered_table(tuple[str, Site], frozenset[str])
+    """Where schedulers and scalers are made, and the loops that make them in each of their rounds."""
     optional = remembered_table(tuple[str, str], bool)
     """What has a state and is made only where an option is given, with the option."""
     checkpoints = remembered(list[tuple[Where, set[str], frozenset[str], str]])
@@ -398,14 +410,36 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             if entry.kind == "draw" and not entry.method and self.run.entry is not None:
                 self.reordered.update(reordered(self.run, node.args[0]))
         if entry.kind not in ("init", "split") and rng in ("torch", "numpy", "python"):
+            # What a worker draws goes on from the generator that has given it its seed.
+            parent = self.run.state.level(rng).parent
+            if CPU_CONTEXT in self.run.contexts:
+                self._drawn_for_items()
+            if parent and self._drawn_with_generator():
+                return
+            if rng == "torch" and not parent:
+                self.draws_itself = True
+            rng = parent or rng
             self.uses[rng] = True
             for loop in self.run.loops:
                 self.drawn_in[rng, loop.key] = True
-            if CPU_CONTEXT in self.run.contexts:
-                self._drawn_for_items()
             for frame in self.run.stack():
                 if frame.func is not None and frame.func.fn.is_generator:
                     self.drawn_by[rng, frame.func.key] = True
+
+    def _drawn_with_generator(self) -> bool:
+        """Whether the seeds of the workers in which something is drawn come from a generator that their loader was given."""
+        given = [one.args.get("generator", 12) for one in self.run.used if one.type == LOADER]
+        own = given[-1] if given else None
+        if own is None or v.is_none(own) is True:
+            return False
+        self._goes_on_with(own)
+        return True
+
+    def _goes_on_with(self, own: v.Value) -> None:
+        """Loops that began when there was a generator go on drawing from it for their loaders."""
+        site = made_at(own) if isinstance(own, v.Obj) else None
+        if site is not None and isinstance(own, v.Obj):
+            self.shuffled.update((site, loop.key) for loop in self.run.loops if own.birth < loop.start)
 
     def _drawn_for_items(self) -> None:
         """Something is drawn for the items of a loader: where it keeps its workers, these go on from there."""
@@ -442,7 +476,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 # Where it is made from nothing elsewhere, the run is a new one.
                 self.goes_on = True
             elif not made_here and not self._is_stateless(call):
-                self._used("scheduler")
+                self._made("scheduler", call.node)
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
         elif is_scaler(call.api):
@@ -451,7 +485,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 return
             kept = kept_layer(self.run, call.node)
             if kept is None:
-                self._used("scaler")
+                self._made("scaler", call.node)
             else:
                 made = self.run.here(call.node)
                 self.scalers[made] = (*kept, self.run.state.aside)
@@ -473,6 +507,18 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             file, name, classes, option = self.scalers[made]
             if self.run.reads_attribute(file, name, classes):
                 self._used("scaler", option)
+
+    def _made(self, what: str, node: Any) -> None:
+        """What has a state is made, in each round of the loops around it if that is in no branch."""
+        self._used(what)
+        key = what, self.run.here(node)
+        chosen: list[Any] = [
+            one for one in nodes([self.run.statement]) if isinstance(one, m.BoolOp | m.IfExp)
+        ]
+        branching = self.run.branching or any(one is node for one in nodes(chosen))
+        around = frozenset[str]() if branching else frozenset(loop.key for loop in self.run.loops)
+        known = self.made_in.get(key)
+        self.made_in[key] = around if known is None else around & known
 
     def _used(self, what: str, option: str | None = None) -> None:
         option = self.run.state.aside if option is None else option
@@ -568,7 +614,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                     (known, loop.key) for loop in self.run.loops if one.birth < loop.start
                 )
         if self.shuffled_if and self._shuffled_instead(event.value):
-            self.uses["torch"] = True
+            self.uses["torch"] = self.draws_itself = True
             for loop in self.run.loops:
                 self.drawn_in["torch", loop.key] = True
         persistent = event.value if isinstance(event.value, v.Obj) and _persists(event.value) else None
@@ -579,11 +625,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if persistent is not None:
             birth = persistent.birth
             self.persistent.update(loop.key for loop in self.run.loops if birth < loop.start)
-        if own is None:
-            return
-        site = made_at(own)
-        if site is not None:
-            self.shuffled.update((site, loop.key) for loop in self.run.loops if own.birth < loop.start)
+        if own is not None:
+            self._goes_on_with(own)
 
     @on_method("manual_seed", "seed", "get_state")
     def seeded(self, call: CallEvent) -> None:
@@ -647,6 +690,18 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         """A scheduler is made to go on from an epoch."""
         if isinstance(event.owner, v.Obj) and is_scheduler(event.owner.api) and not _is_start(event.value):
             self.goes_on = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-run") is not None)
+    def save_run(self, call: CallEvent) -> None:
+        """A library saves the whole state of a run."""
+        place = Where(self.run, call.node, call_text(call))
+        self.runs.append((place, frozenset(loop.key for loop in self.run.loops)))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "restores-run") is not None)
+    def restore_run(self, call: CallEvent) -> None:
+        """A library restores it."""
+        role = self.run.kb.role(call.api, "restores-run")
+        self.run_restored = self.run_restored or (role is not None and all_hold(call.args, role.when) is True)
 
     @on_call_if(saves)
     def save(self, call: CallEvent) -> None:
@@ -985,6 +1040,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
         open_world = self.run.entry is None
+        if not open_world:
+            self._whole_runs()
         self._use_scalers()
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
         going_on = {
@@ -1005,7 +1062,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if open_world:
             # Who calls this is not known. What trains with an optimizer draws from torch: shuffling, dropout.
             uses.add("torch")
-        if "torch" in uses and (may_use_cuda(self.run) or (open_world and may_be_given_cuda(self.run))):
+        on_cuda = may_use_cuda(self.run) or (open_world and may_be_given_cuda(self.run))
+        if "torch" in uses and (self.draws_itself or open_world) and on_cuda:
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
         evaluated = not open_world and self._only_evaluated()
@@ -1027,6 +1085,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             inner = self.innermost.get(place.site) or ""
             fresh = {rng for rng in NAMES if (rng, inner) in self.seeded_in}
             here -= {*fresh, *(["cuda"] if "torch" in fresh else [])}
+            here -= {what for what in ("scheduler", "scaler") if self._is_made_anew(what, inner)}
             # Several files from one place (last, best, every n epochs) are reported once.
             if (place.site.path, place.scope) in reported:
                 continue
@@ -1115,13 +1174,11 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             if orders:
                 others = [*others, *orders]
                 lacks.append(f"the order of {listed([f'`{one}`' for one in orders])} (shuffled in place)")
-            persistent = not open_world and any(
-                loop in loops and loop in self.trains_in for loop in self.persistent
-            )
+            persistent = not open_world and self._workers_go_on(loops)
             only_workers = persistent and not lacks
             if persistent:
                 others = [*others, "workers"]
-                lacks.append("the RNG states of the loader's persistent workers")
+                lacks.append(_OF_WORKERS)
             if lacks:
                 reported.add((place.site.path, place.scope))
                 ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
@@ -1191,6 +1248,31 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         """The schedulers and scalers that are made where an option is given, with the option."""
         kinds = ("scaler",) if self.goes_on else ("scheduler", "scaler")
         return [one for one in sorted(self.optional.known()) if one[0] in kinds]
+
+    def _workers_go_on(self, loops: frozenset[str]) -> bool:
+        """Whether workers that draw go on from one round of these loops to the next, while the program trains."""
+        return any(loop in loops and loop in self.trains_in for loop in self.persistent)
+
+    def _whole_runs(self) -> None:
+        """What a library saves of a run lacks what workers have drawn."""
+        scopes: set[tuple[str, str]] = set()
+        for place, loops in self.runs if self.run_restored else ():
+            scope = (place.site.path, place.scope)
+            if scope not in scopes and self._workers_go_on(loops):
+                scopes.add(scope)
+                self.report(
+                    "DET601",
+                    place,
+                    f"`{place.subject}` does not save {_OF_WORKERS}; a resumed run diverges from an uninterrupted one",
+                    _remedy([], True, True, False, ""),
+                    subject=place.subject,
+                )
+
+    def _is_made_anew(self, what: str, loop: str) -> bool:
+        """Whether each round of a loop makes what has a state: a resumed run does so too."""
+        made = [self.made_in[key] for key in self.made_in.known() if key[0] == what]
+        kept = what == "scaler" and bool(self.scalers.known())
+        return bool(made) and not kept and all(loop in around for around in made)
 
     def _that_train(self, loops: Iterable[str]) -> set[str]:
         """Those of some loops that train."""

@@ -116,7 +116,7 @@ class TensorFlowCheckpoints(Rule):
     @on_method("save", "write")
     def save(self, call: CallEvent) -> None:
         """A checkpoint is saved."""
-        found = self._checkpoint(call.owner)
+        found = checkpoint_of(self.run, call.owner)
         site = made_at(found) if found is not None else None
         if found is None or site is None:
             return
@@ -133,7 +133,7 @@ class TensorFlowCheckpoints(Rule):
     @on_method("restore", "read", "restore_or_initialize")
     def restore(self, call: CallEvent) -> None:
         """A checkpoint is restored."""
-        found = self._checkpoint(call.owner)
+        found = checkpoint_of(self.run, call.owner)
         site = made_at(found) if found is not None else None
         if site is not None and found is not None and self._is_own(call, found):
             self.own.add(site)
@@ -240,16 +240,9 @@ class TensorFlowCheckpoints(Rule):
             return True
         for one in v.alternatives(call.args.get("save_path", 0) or v.NONE):
             if isinstance(one, v.Member) and one.name == "latest_checkpoint":
-                if self._checkpoint(one.owner) is checkpoint:
+                if checkpoint_of(self.run, one.owner) is checkpoint:
                     return True
         return False
-
-    def _checkpoint(self, owner: v.Value | None) -> v.Obj | None:
-        """The checkpoint that an object is, or manages."""
-        kb = self.run.kb
-        if isinstance(owner, v.Obj) and (manager := kb.role(owner.api, "manages-states")) is not None:
-            owner = owner.args.get(manager.arg, manager.pos)
-        return owner if isinstance(owner, v.Obj) and kb.role(owner.api, "holds-states") else None
 
     def _begins_anew(self, loop: Loop) -> bool:
         """Whether a loop goes through a dataset from its beginning, whatever was restored, passes over nothing, and is not
@@ -278,6 +271,14 @@ class TensorFlowCheckpoints(Rule):
         if any(kb.role(name, "iterates") is not None for one in made for name in (one.api, one.type)):
             return False
         return any(kb.role(one.api, "optimizes") is not None for one in made)
+
+
+def checkpoint_of(run: RunView, owner: v.Value | None) -> v.Obj | None:
+    """The checkpoint that an object is, or manages."""
+    kb = run.kb
+    if isinstance(owner, v.Obj) and (manager := kb.role(owner.api, "manages-states")) is not None:
+        owner = owner.args.get(manager.arg, manager.pos)
+    return owner if isinstance(owner, v.Obj) and kb.role(owner.api, "holds-states") else None
 
 
 def _all_of(checkpoint: v.Obj) -> list[v.Value]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import derives
@@ -15,7 +15,7 @@ from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend
 from d9mlint.interp.events import AnyDrawEvent, CallEvent
 from d9mlint.interp.library.loaders import counts_processors
 from d9mlint.interp.listening import on, on_method
-from d9mlint.interp.named_sizes import assignments
+from d9mlint.interp.named_sizes import assignments, assignments_in_parts
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -25,18 +25,68 @@ _NAMES = {"numpy": "NumPy", "python": "Python"}
 _OWN = {"numpy": "np.random.default_rng(seed)", "python": "random.Random(seed)"}
 
 
-class _Rounds(GlobalDraws):
-    """The RNGs that are drawn from in loops."""
+class _Generator(NamedTuple):
+    """What makes a generator: a generator function, or a function that calls one and gives back what that gives, with
+    what it is called with; and the generator function, by its key."""
 
-    def __init__(self, run: RunView) -> None:
+    call: v.Partial
+    key: tuple[str, int]
+
+
+class _Phase(NamedTuple):
+    """The RNGs that a pipeline draws from; whether it draws from NumPy's while it prepares a batch; and whether it draws
+    from that or seeds it at all."""
+
+    drawn: set[str]
+    draws: bool
+    changes: bool
+
+
+class _Batches(GlobalDraws):
+    """The RNGs that a generator draws from; with ``rounds``, those that it draws from in loops. And the iterators of a
+    library that it makes, by the calls that make them."""
+
+    def __init__(self, run: RunView, key: tuple[str, int], rounds: bool = False) -> None:
         super().__init__(run)
-        self._around = len(run.loops)
+        self._key = key
+        self._around = len(run.loops) if rounds else -1
+        self.iterators: list[v.Obj | CallEvent] = []
 
     @on(AnyDrawEvent)
     def drew(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        if len(self.run.loops) > self._around:
+        if len(self.run.loops) > self._around and self._is_within():
             super().drew(event)
+
+    @on(CallEvent)
+    def called(self, event: CallEvent) -> None:
+        """Something of a library is called."""
+        made = any(entry.kind == "shuffle" for entry in self.run.kb.rng(event.api))
+        if made and self._is_within():
+            self.iterators.append(event)
+
+    def _is_within(self) -> bool:
+        return any(frame.func is not None and frame.func.key == self._key for frame in self.run.stack())
+
+
+def _draws_for_elements(run: RunView, made: v.Obj | CallEvent) -> bool:
+    """Whether an iterator of a library draws for the elements of a batch, in the threads that prepare them. A seed that
+    it sets before each of its batches is set for all threads."""
+    return any(
+        all_hold(made.args, entry.when, made.owner) is True
+        and any_holds(made.args, [one for one in entry.unless if one.given is not True], made.owner) is False
+        for entry in run.kb.rng(made.api)
+        if entry.kind == "transform"
+    )
+
+
+def _seeds_each_batch(run: RunView, made: v.Obj | CallEvent) -> bool:
+    """Whether an iterator of a library has a seed, with which it seeds the global RNG before each of its batches."""
+    return any(
+        any_holds(made.args, [one for one in entry.unless if one.given is True], made.owner) is True
+        for entry in run.kb.rng(made.api)
+        if entry.kind == "transform"
+    )
 
 
 _WORKERS = ("workers", "nb_worker")
@@ -118,7 +168,7 @@ class KerasWorkers(Rule):
             if known or role is None or role.library != "python":
                 return False
         made = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
-        if self._generator(made) is not None:
+        if self._generator(data, made) is not None:
             return bool(self._drawn(data, made))
         return self._draws_for_batches(data)
 
@@ -128,7 +178,8 @@ class KerasWorkers(Rule):
         if not self.run.kb_matches("tensorflow", ">=2.2") or keras_backend(self.run) != DEFAULT_BACKEND:
             return
         written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
-        generators = self._generator(written), self._generator(argument_node(call.node, "validation_data"))
+        held = argument_node(call.node, "validation_data")
+        generators = self._generator(data, written), self._generator(validation, held)
         if generators[0] is not None and generators[1] is not None:
             common = self._drawn_in_rounds(generators[0]) & self._drawn_in_rounds(generators[1])
             found = next((name for name in _NAMES if name in common), "")
@@ -151,10 +202,10 @@ class KerasWorkers(Rule):
                 subject="fit",
             )
 
-    def _drawn_in_rounds(self, generator: v.Partial) -> set[str]:
-        """What a generator function draws from for its batches: what it draws before, it draws for the first one alone."""
-        rounds = _Rounds(self.run)
-        return what_is_drawn(self.run, [generator], rounds, given=v.NO_ARGS) & rounds.drawn
+    def _drawn_in_rounds(self, generator: _Generator, rounds: bool = True) -> set[str]:
+        """What a generator draws from for its batches: what it draws before, it draws for the first one alone."""
+        batches = _Batches(self.run, generator.key, rounds)
+        return what_is_drawn(self.run, [generator.call], batches, given=v.NO_ARGS) & batches.drawn
 
     def _ends_early(self, call: CallEvent) -> bool:
         """Whether the number of steps is rounded down, so that an epoch may end before the last batch."""
@@ -204,19 +255,10 @@ class KerasWorkers(Rule):
         return open_ and (self.run.uses("tensorflow") or self.run.uses("keras"))
 
     def _draws_for_batches(self, data: v.Value) -> bool:
-        """Whether something is drawn for each batch, in the threads that prepare them. A seed that an iterator sets before
-        each of its batches is set for all threads."""
+        """Whether something is drawn for each batch, in the threads that prepare them."""
         if isinstance(data, v.Inst):
             return not self._is_empty(data) and bool(self._drawn(data, None))
-        if not isinstance(data, v.Obj):
-            return False
-        return any(
-            all_hold(data.args, entry.when, data.owner) is True
-            and any_holds(data.args, [one for one in entry.unless if one.given is not True], data.owner)
-            is False
-            for entry in self.run.kb.rng(data.api)
-            if entry.kind == "transform"
-        )
+        return isinstance(data, v.Obj) and _draws_for_elements(self.run, data)
 
     def _is_empty(self, data: v.Inst) -> bool:
         """Whether a sequence has no batches."""
@@ -238,10 +280,27 @@ class KerasWorkers(Rule):
         if validation is None or data is None or not self.run.kb_matches("tensorflow", "<2"):
             return ""
         written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
-        common = self._drawn(data, written) & self._drawn(
-            validation, argument_node(call.node, "validation_data")
-        )
+        held = argument_node(call.node, "validation_data")
+        training, validating = self._phase(data, written), self._phase(validation, held)
+        common = training.drawn & validating.drawn
+        if (training.draws and validating.changes) or (validating.draws and training.changes):
+            common |= {"numpy"}
         return next((text for name, text in _NAMES.items() if name in common), "")
+
+    def _phase(self, pipeline: v.Value, written: m.Expr | None) -> _Phase:
+        """What the thread does that prepares the batches of training, or those of validation."""
+        made = None if isinstance(pipeline, v.Obj) else self._generator(pipeline, written)
+        iterators: list[v.Obj | CallEvent] = [pipeline] if isinstance(pipeline, v.Obj) else []
+        if made is not None:
+            batches = _Batches(self.run, made.key)
+            drawn = what_is_drawn(self.run, [made.call], batches, given=v.NO_ARGS) & batches.drawn
+            iterators = batches.iterators
+        else:
+            drawn = self._drawn(pipeline, written)
+        own = "numpy" in drawn
+        draws = any(_draws_for_elements(self.run, one) for one in iterators)
+        seeds = any(_seeds_each_batch(self.run, one) for one in iterators)
+        return _Phase(drawn, draws or (own and not isinstance(pipeline, v.Obj)), own or seeds)
 
     def _drawn(self, pipeline: v.Value, written: m.Expr | None) -> set[str]:
         if isinstance(pipeline, v.Obj):
@@ -254,24 +313,29 @@ class KerasWorkers(Rule):
                 if any_holds(args, entry.unless, owner) is False
                 for name in entry.draws
             }
-        made = self._generator(written)
+        made = self._generator(pipeline, written)
         if made is not None:
-            return what_is_drawn(self.run, [made], given=v.NO_ARGS)
+            return self._drawn_in_rounds(made, rounds=False)
         ended = pipeline.cls.find("on_epoch_end") if isinstance(pipeline, v.Inst) else None
         parts = [pipeline, ended.bind(pipeline)] if isinstance(ended, v.Func) else [pipeline]
         return what_is_drawn(self.run, parts)
 
-    def _generator(self, written: m.Expr | None) -> v.Partial | None:
-        """The generator function of the project whose call an argument is, or the one assignment to its name, with what
-        it is called with."""
-        values = list(assignments(self.run, written.id)) if isinstance(written, m.Name) else [written]
-        call = values[0] if len(values) == 1 else None
+    def _generator(self, made: v.Value | None, written: m.Expr | None) -> _Generator | None:
+        """The generator that an argument is: a call of a generator function of the project, or of a function that gives
+        back what such a call gives, alone or among others; also where its one assignment is to a name."""
+        values = list(assignments_in_parts(self.run, written.id)) if isinstance(written, m.Name) else []
+        call = written if not values else values[0][0] if len(values) == 1 else None
+        if isinstance(call, m.Subscript):
+            call = call.value
         if not isinstance(call, m.Call):
             return None
         function = self.run.value_of(call.func)
-        if not isinstance(function, v.Func) or not function.fn.is_generator:
+        if not isinstance(function, v.Func):
             return None
-        return v.Partial(function, self._written_arguments(call))
+        key = function.key if function.fn.is_generator else made.maker if isinstance(made, v.Items) else None
+        return (
+            _Generator(v.Partial(function, self._written_arguments(call)), key) if key is not None else None
+        )
 
     def _written_arguments(self, call: m.Call) -> v.Args:
         """What a call is given, as far as it is known: nothing of it where arguments are unpacked."""

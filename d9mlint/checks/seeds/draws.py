@@ -736,7 +736,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
         if kind == "weak" and _masks(entry):
             self.masks.setdefault((rng, self.run.here(node)), lambda: self._here(event))
-        if kind in _OF_DATA and entry.kind == "transform" and NOT_ITERATED not in self.run.contexts:
+        of_data = entry.kind == "transform" or (bool(level.parent) and entry.kind not in _TRAINING_ONLY)
+        if kind in _OF_DATA and of_data and NOT_ITERATED not in self.run.contexts:
             self.first.setdefault((rng, "data"), lambda: self._here(event))
         if self.run.state.aside:
             self.drawn_aside.setdefault((rng, self.run.here(node)), lambda: Tick(self.run.now))
@@ -1512,7 +1513,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return None, ""
         lost = self._lost() | self.restored_values()
         keys = [key for key in self.initial.known() if key[0] == rng and key[1] not in lost]
-        used = [self.initial[key].first for key in keys if key[1] in self.called_by_default]
+        firsts = [self.initial[key] for key in keys if key[1] in self.called_by_default]
+        # The checkpoint of a program that does not train is taken to hold the layers of the task.
+        used = [one.first for one in firsts if not one.head]
         return min(used, key=lambda one: one.place.order, default=None), place.aside
 
     def _never_loaded(self, rng: str) -> First | None:

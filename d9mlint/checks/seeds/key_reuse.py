@@ -13,8 +13,10 @@ from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import Tick, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where, calls
+from d9mlint.interp.state import Site
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import ends_after
 from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
@@ -228,7 +230,9 @@ class Keys(Rule):
         uses = [
             (int(name.partition(_AT)[0]), use)
             for name, use in self.used.items()
-            if loop.key in use.loops and use.branching <= self.run.branching
+            if loop.key in use.loops
+            and use.branching <= self.run.branching
+            and not any(ends_after(loop.stmt, at) for at in _places_in(loop, use.place))
         ]
         if not uses:
             return
@@ -247,6 +251,12 @@ class Keys(Rule):
                 for later, other in uses:
                     if later == now > loop.start:
                         self._again(use.place, use.name, other.call)
+
+
+def _places_in(loop: Loop, place: Where) -> list[int]:
+    """Where a use may stand in the text of a loop: the call itself, or the one of a function that leads to it."""
+    sites: list[Site | Step] = [place.site, *place.flow]
+    return [one.start for one in sites if one.path == loop.path]
 
 
 def _parts(interp: RunView, call: CallEvent) -> int | None:

@@ -15,7 +15,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.collated import keep_item
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
-from d9mlint.interp.data import MOVED, inherits_items, is_graph_dataset, is_number
+from d9mlint.interp.data import MOVED, inherited_loader, inherits_items, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.idle import is_idle
@@ -131,9 +131,10 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
     with interp.within(CPU_CONTEXT), interp.in_file(loader.file):
         if in_workers is not False:
             was = {name: interp.state.level(name) for name in ("python", "numpy")}
+            interp.state.flags.pop(rng.OF_WORKERS, None)
             theirs |= _start_worker(interp, args.get("worker_init_fn", 9), node)
             if in_workers and rng.OF_WORKERS in interp.state.flags:
-                # What is seeded there with the seed of the worker is as good as the one that torch has given it.
+                # What is seeded there with the seed of the worker is as good as torch, which has given it.
                 for name, level in was.items():
                     if interp.state.level(name) != level:
                         interp.state.rng[name] = interp.state.level("torch")._replace(parent="torch")
@@ -258,6 +259,7 @@ class Loaders:
         over = loops[-1].over if loops else None
         while isinstance(over, v.Obj) and over.api in PASS_THROUGH:
             over = inside(over)
+        over = inherited_loader(over) if isinstance(over, v.Inst) else over
         return loops[:-1] if loops and over is loader else loops
 
     def _makes_items(self, value: v.Obj) -> bool:

@@ -74,15 +74,66 @@ def is_pool(value: v.Value | None) -> bool:
 
 
 @contextmanager
-def sharing(interp: Interp, since: int, among_processes: bool = False) -> Iterator[None]:
-    """What runs inside shares with others that run at the same time what was made before a time; processes, only lists
-    that a manager holds."""
-    outer = interp.sharing, interp.among_processes
-    interp.sharing, interp.among_processes = since, among_processes
+def sharing(interp: Interp, since: int, files: int, among_processes: bool = False) -> Iterator[None]:
+    """What runs inside shares with others that run at the same time the lists that were made before a time; processes, only
+    those that a manager holds. ``files`` is that time for opened files."""
+    outer = interp.sharing, interp.sharing_files, interp.among_processes
+    interp.sharing, interp.sharing_files, interp.among_processes = since, files, among_processes
     try:
         yield
     finally:
-        interp.sharing, interp.among_processes = outer
+        interp.sharing, interp.sharing_files, interp.among_processes = outer
+
+
+def files_of_tasks(interp: Interp, pool: v.Obj, api: str, args: v.Args, node: Any) -> int:
+    """The time until which files were opened to which the tasks write that a method of a pool starts. 0 where each may have
+    its own."""
+    if _has_one_worker(pool):
+        return 0
+    if api.rpartition(".")[2] not in (*_MAPPING, *_STARMAPPING):
+        return _files_since(interp, node)
+    given = [element(interp, one) for one in args.pos[1:]]
+    return 0 if any(_may_hold_file(interp, one) for one in given) else HEAP.clock
+
+
+def _files_since(interp: Interp, node: Any) -> int:
+    """The time at which the loop began that starts several tasks, threads or processes; 0 where the round of the loop may
+    choose the file of each, or where there is no such loop."""
+    begun = _begun(interp, node)
+    if not begun or _is_waited_for(interp, node):
+        return 0
+    turns, given = _turns(interp), [*node.args, *node.keywords]
+    chosen = [
+        one
+        for one in nodes(given)
+        if isinstance(one, (m.Subscript, m.Attr, m.Call))
+        or (isinstance(one, m.Name) and one.id.partition(".")[0] in turns)
+    ]
+    return 0 if any(_may_hold_file(interp, interp.value_of(one)) for one in chosen) else begun
+
+
+def _may_hold_file(interp: Interp, value: v.Value, depth: int = 0) -> bool:
+    """Whether a value is an opened file or what writes to one, or may have one: an instance, or a method of it."""
+    for one in v.alternatives(value):
+        if isinstance(one, v.Func):
+            one = one.receiver or v.NONE
+        if isinstance(one, v.Inst):
+            return True
+        held: list[v.Value] = []
+        if isinstance(one, v.Obj):
+            opened = interp.kb.order(one.api)
+            if opened is not None and opened.appends:
+                return True
+            held = one.args.pos[:1]
+        elif isinstance(one, v.Items | v.Mapping):
+            held = list(one.elts if isinstance(one, v.Items) else one.items.values())[:_MOST_HELD]
+        if depth < _DEEPEST and any(_may_hold_file(interp, part, depth + 1) for part in held):
+            return True
+    return False
+
+
+_MOST_HELD = 8
+_DEEPEST = 3
 
 
 def shared_by_tasks(interp: Interp, pool: v.Obj, api: str, node: Any) -> int:
@@ -151,8 +202,9 @@ def when_done(
         return False
     if called is None:
         return False
-    since = 0 if isinstance(pool, v.Obj) and _has_one_worker(pool) else since_loop(interp, node)
-    with sharing(interp, since):
+    alone = isinstance(pool, v.Obj) and _has_one_worker(pool)
+    since, files = (0, 0) if alone else (since_loop(interp, node), _files_since(interp, node))
+    with sharing(interp, since, files):
         for one in v.alternatives(called):
             if isinstance(one, (v.Func, v.Partial, v.Member)):
                 interp.call(one, v.Args([result or v.UNKNOWN]), node)
@@ -298,7 +350,7 @@ def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         return v.Obj(api, "", args, node)
     passed = of_thread(args)
     among_processes = api != "threading.Thread"
-    with sharing(interp, _shared_since(interp, node), among_processes):
+    with sharing(interp, _shared_since(interp, node), _files_since(interp, node), among_processes):
         if among_processes:
             begin = _begin([api])
             begin(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
@@ -431,15 +483,21 @@ def _shared_since(interp: Interp, node: Any) -> int:
     dotted = any(
         isinstance(one, m.Name) and not one.id.startswith("self.") and "." in one.id for one in given
     )
+    turns = _turns(interp)
+    for one in nodes([part.value for part in passed]):
+        if isinstance(one, m.Name) and one.id.partition(".")[0] in turns:
+            own = own or isinstance(interp.value_of(one), _HOLDERS)
+    return 0 if own or dotted else begun
+
+
+def _turns(interp: Interp) -> set[str]:
+    """The variables of the loops in the running function."""
     function = running_function(interp)
     turns: set[str] = set()
     for one in nodes(function.body) if function is not None else ():
         if isinstance(one, (m.For, m.Generator)):
             target_names(one.target, turns)
-    for one in nodes([part.value for part in passed]):
-        if isinstance(one, m.Name) and one.id.partition(".")[0] in turns:
-            own = own or isinstance(interp.value_of(one), _HOLDERS)
-    return 0 if own or dotted else begun
+    return turns
 
 
 def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
