@@ -55,6 +55,7 @@ DISTRIBUTIONS = {
     "warp-lang": "warp",
     "py-xgboost": "xgboost",
     "llama-cpp-python": "llama_cpp",
+    "neat-python": "neat",
 }
 _BUILD = re.compile(r"-(?:cu\d+|cuda\d+x?)$", re.ASCII)
 """What a distribution's name says of the CUDA that it is built for: ``cuml-cu12``, ``cupy-cuda12x``."""

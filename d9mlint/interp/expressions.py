@@ -460,7 +460,16 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
             # A part of the processors.
             result = left if interp.kb.role(left.api, "processor-count") is not None else result
     result = timed(interp, result, left, right)
-    return interp.orders.operated(interp, node, (left, right), result) if interp.orders.any else result
+    written = node.op == "%" and (
+        _is_set(right) or (isinstance(right, v.Items) and any(map(_is_set, right.elts)))
+    )
+    if interp.orders.any or written:
+        return interp.orders.operated(interp, node, (left, right), result)
+    return result
+
+
+def _is_set(value: v.Value) -> bool:
+    return isinstance(value, v.Items) and value.kind == "s"
 
 
 _COMPUTING = frozenset({"-", "*", "//", "%"})
@@ -750,7 +759,8 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if differing is not None:
         text.data = differing.data
         text.attrs[DIFFERS_BY] = differing
-    return interp.orders.formatted(values, text) if interp.orders.any else text
+    written = interp.orders.any or any(map(_is_set, values))
+    return interp.orders.formatted(interp, values, text, node) if written else text
 
 
 def _star(interp: Interp, node: m.Star) -> v.Value:

@@ -1265,6 +1265,9 @@ class Orders:
         if identifier is not None and not isinstance(result, (v.Lit, v.Items)):
             result = order_identifiers.made_from(result, identifier)
         order = merge((self.of(left), self.of(right)))
+        if node.op == "%" and _is_literal_text(left):
+            filled = right.elts if isinstance(right, v.Items) and right.kind == "t" else [right]
+            order = merge((order, self._written_sets(interp, filled, node.right)))
         if order is None and self.loops and node.op == "+" and isinstance(node.left, m.Name):
             loop = self.loops[-1]
             if loop.env is interp.frame.env and _is_literal_text(loop.before.get(node.left.id)):
@@ -1277,12 +1280,16 @@ class Orders:
             return result
         return self.carried(result, order)
 
-    def formatted(self, values: list[v.Value], result: v.Value) -> v.Value:
+    def formatted(self, interp: Interp, values: list[v.Value], result: v.Value, node: m.FString) -> v.Value:
         """An f-string."""
-        order = self.merged(values)
+        order = merge((self.merged(values), self._written_sets(interp, values, node)))
         for value in values if order is None else ():
             order = order or order_identifiers.of(value)
         return self.carried(result, order) if order is not None else result
+
+    def _written_sets(self, interp: Interp, values: list[v.Value], node: Any) -> Order | None:
+        """The order of the elements of sets in a text that has all of them."""
+        return merge(self.iterated(interp, one, node) for one in values if _is_set(one))
 
     def augmented(
         self, interp: Interp, stmt: m.AugAssign, old: v.Value, value: v.Value, new: v.Value
