@@ -132,9 +132,14 @@ class Keys(Rule):
             if owner and owner == known.owner and call.api.endswith(".init"):
                 # A second copy of the first weights: a target network begins as the network that it follows.
                 return
-            if self.run.here(call.node) == known.place.site and not _given_again(self.run, call, name):
+            same = self.run.here(call.node) == known.place.site
+            if same and not _given_again(self.run, call, name):
                 return
             place = Where(self.run, call.node, call.api)
+            given = self._giving(known) if same and place.flow == known.place.flow else None
+            if given is not None:
+                self._given_in_rounds(given, place.subject)
+                return
             step = _parting(place, known.place)
             if _alternative(place, known.place, step):
                 return
@@ -166,6 +171,11 @@ class Keys(Rule):
         in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
         if in_rounds or (isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name)):
             self._again(use.place, name, "")
+
+    def _giving(self, use: Use) -> GivenIn | None:
+        """The call in a running loop by which its next round gives a function the key of an earlier use."""
+        running = {loop.key for loop in self.run.loops}
+        return next((one for one in use.calls if one.loop in running), None)
 
     def _again(self, place: Where, name: str, by: str, apart: bool = False) -> None:
         """A key is used again: by another call, or in the next round of a loop where ``by`` is empty. ``apart`` is whether
