@@ -15,6 +15,7 @@ from d9mlint.interp.memory import Tick, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where, calls
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assigned_names, target_names
 from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class GivenIn(NamedTuple):
 class Use(NamedTuple):
     """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, the variable
     or attribute that it was read from, the object whose method it was given to, when, what folds something into the
-    key before it draws, the calls that stand in these loops of functions that are given the key, and into how many keys it
-    is split, as far as that is known."""
+    key before it draws, the calls that stand in these loops of functions that are given the key, into how many keys it
+    is split, as far as that is known, and which of the loops are run round by round."""
 
     place: Where
     call: str
@@ -61,6 +62,7 @@ class Use(NamedTuple):
     folding: str
     calls: tuple[GivenIn, ...]
     parts: int | None
+    unrolled: tuple[str, ...]
 
 
 class Keys(Rule):
@@ -166,6 +168,7 @@ class Keys(Rule):
             folding,
             _given_in(self.run, place, value),
             parts,
+            _unrolled(self.run),
         )
         self.used[f"{key}{_AT}{use.place.site.start}"] = use
         in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
@@ -244,7 +247,9 @@ class Keys(Rule):
             return
         held, read = _held(loop)
         for birth, use in uses:
-            if birth > loop.start:
+            if birth > loop.start or (
+                loop.key in use.unrolled and _is_for_some_rounds(self.run, loop, use.place)
+            ):
                 continue
             now = held.get(use.slot) if use.slot is not None else None
             if now == birth or (now is None and birth in read):
@@ -339,6 +344,37 @@ def _given_in(interp: RunView, place: Where, key: v.Obj) -> tuple[GivenIn, ...]:
             frame = frames[step]
             found.append(GivenIn(loop.key, frame.label, place.called_by(frame, step)))
     return tuple(found)
+
+
+def _unrolled(interp: RunView) -> tuple[str, ...]:
+    """The running loops of functions all of whose loops are run round by round."""
+    frames = [loop.frame for loop in interp.loops]
+    return tuple(
+        loop.key
+        for loop in interp.loops
+        if loop.frame.unrolled == sum(frame is loop.frame for frame in frames)
+    )
+
+
+def _is_for_some_rounds(interp: RunView, loop: Loop, place: Where) -> bool:
+    """Whether a loop that has been run round by round comes to a place in a branch that depends on what a round is given:
+    then it is known in which of them."""
+    depth = len(calls(interp))
+    here = place.flow[depth] if len(place.flow) > depth else place.site
+    if here.path != loop.path:
+        return False
+    given = set(assigned_names(loop.stmt))
+    if isinstance(loop.stmt, m.For):
+        target_names(loop.stmt.target, given)
+    return any(
+        any(isinstance(one, m.Name) and one.id.partition(".")[0] in given for one in nodes([stmt.test]))
+        and any(
+            isinstance(one, m.Call) and one.start <= here.start and one.end == here.end
+            for one in nodes([*stmt.body, *stmt.orelse])
+        )
+        for stmt in statements(loop.stmt.body)
+        if isinstance(stmt, m.If)
+    )
 
 
 def _gives_back(fn: m.Function, name: str) -> bool:
