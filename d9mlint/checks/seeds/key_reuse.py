@@ -17,6 +17,7 @@ from d9mlint.interp.state import Site
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import ends_after
+from d9mlint.ir.scopes import assigned_names, target_names
 from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ class GivenIn(NamedTuple):
 class Use(NamedTuple):
     """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, the variable
     or attribute that it was read from, the object whose method it was given to, when, what folds something into the
-    key before it draws, the calls that stand in these loops of functions that are given the key, and into how many keys it
-    is split, as far as that is known."""
+    key before it draws, the calls that stand in these loops of functions that are given the key, into how many keys it
+    is split, as far as that is known, and which of the loops are run round by round."""
 
     place: Where
     call: str
@@ -63,6 +64,7 @@ class Use(NamedTuple):
     folding: str
     calls: tuple[GivenIn, ...]
     parts: int | None
+    unrolled: tuple[str, ...]
 
 
 class Keys(Rule):
@@ -134,9 +136,14 @@ class Keys(Rule):
             if owner and owner == known.owner and call.api.endswith(".init"):
                 # A second copy of the first weights: a target network begins as the network that it follows.
                 return
-            if self.run.here(call.node) == known.place.site and not _given_again(self.run, call, name):
+            same = self.run.here(call.node) == known.place.site
+            if same and not _given_again(self.run, call, name):
                 return
             place = Where(self.run, call.node, call.api)
+            given = self._giving(known) if same and place.flow == known.place.flow else None
+            if given is not None:
+                self._given_in_rounds(given, place.subject)
+                return
             step = _parting(place, known.place)
             if _alternative(place, known.place, step):
                 return
@@ -163,11 +170,17 @@ class Keys(Rule):
             folding,
             _given_in(self.run, place, value),
             parts,
+            _unrolled(self.run),
         )
         self.used[f"{key}{_AT}{use.place.site.start}"] = use
         in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
         if in_rounds or (isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name)):
             self._again(use.place, name, "")
+
+    def _giving(self, use: Use) -> GivenIn | None:
+        """The call in a running loop by which its next round gives a function the key of an earlier use."""
+        running = {loop.key for loop in self.run.loops}
+        return next((one for one in use.calls if one.loop in running), None)
 
     def _again(self, place: Where, name: str, by: str, apart: bool = False) -> None:
         """A key is used again: by another call, or in the next round of a loop where ``by`` is empty. ``apart`` is whether
@@ -238,7 +251,9 @@ class Keys(Rule):
             return
         held, read = _held(loop)
         for birth, use in uses:
-            if birth > loop.start:
+            if birth > loop.start or (
+                loop.key in use.unrolled and _is_for_some_rounds(self.run, loop, use.place)
+            ):
                 continue
             now = held.get(use.slot) if use.slot is not None else None
             if now == birth or (now is None and birth in read):
@@ -339,6 +354,37 @@ def _given_in(interp: RunView, place: Where, key: v.Obj) -> tuple[GivenIn, ...]:
             frame = frames[step]
             found.append(GivenIn(loop.key, frame.label, place.called_by(frame, step)))
     return tuple(found)
+
+
+def _unrolled(interp: RunView) -> tuple[str, ...]:
+    """The running loops of functions all of whose loops are run round by round."""
+    frames = [loop.frame for loop in interp.loops]
+    return tuple(
+        loop.key
+        for loop in interp.loops
+        if loop.frame.unrolled == sum(frame is loop.frame for frame in frames)
+    )
+
+
+def _is_for_some_rounds(interp: RunView, loop: Loop, place: Where) -> bool:
+    """Whether a loop that has been run round by round comes to a place in a branch that depends on what a round is given:
+    then it is known in which of them."""
+    depth = len(calls(interp))
+    here = place.flow[depth] if len(place.flow) > depth else place.site
+    if here.path != loop.path:
+        return False
+    given = set(assigned_names(loop.stmt))
+    if isinstance(loop.stmt, m.For):
+        target_names(loop.stmt.target, given)
+    return any(
+        any(isinstance(one, m.Name) and one.id.partition(".")[0] in given for one in nodes([stmt.test]))
+        and any(
+            isinstance(one, m.Call) and one.start <= here.start and one.end == here.end
+            for one in nodes([*stmt.body, *stmt.orelse])
+        )
+        for stmt in statements(loop.stmt.body)
+        if isinstance(stmt, m.If)
+    )
 
 
 def _gives_back(fn: m.Function, name: str) -> bool:
