@@ -354,3 +354,18 @@ def test_the_diff_of_a_notebook_names_the_cells(run: Run, project: Project) -> N
         "--- n.ipynb:cell 3\n+++ n.ipynb:cell 3\n@@ -1,2 +1,2 @@\n-torch.backends.cudnn.benchmark = True\n"
         "+torch.backends.cudnn.benchmark = False\n x = 2\n"
     )
+
+
+@pytest.mark.parametrize("magic", ["", "%%capture\n"])
+def test_what_a_fix_puts_before_a_function_is_in_its_cell(run: Run, project: Project, magic: str) -> None:
+    head = (
+        "import random\nimport numpy as np\nimport torch\nfrom torch.utils.data import DataLoader, Dataset\n"
+    )
+    data = (
+        "class Data(Dataset):\n    def __len__(self):\n        return 8\n\n"
+        "    def __getitem__(self, i):\n        return np.random.rand(3)\n"
+    )
+    loop = "def one(k):\n    for x in DataLoader(Data(), num_workers=2):\n        print(x)\n\n\none(3)\n"
+    root = project({"n.ipynb": notebook([head, data, magic + loop])})
+    out = run("--diff", "--unsafe-fixes", "--select", "DET201", cwd=root).out
+    assert out.count("+++") == 1 and "+++ n.ipynb:cell 3\n" in out and "+def seed_worker" in out

@@ -102,9 +102,13 @@ def _edit(text: str, edits: Sequence[Edit], base: int, newline: str) -> str:
     return text
 
 
-def cell_of(cells: Sequence[Cell], edit: Edit) -> Cell | None:
-    """The cell of a notebook that an edit is made in; None where it reaches over several."""
-    return next((cell for cell in cells if cell.start <= edit.start and edit.end <= cell.end), None)
+def cell_of(cells: Sequence[Cell], edit: Edit, raw: str) -> Cell | None:
+    """The cell of a notebook that an edit is made in; None where it reaches over several. What is put between two cells is
+    put before the first statement of the later one, unless that begins with a magic for the whole cell."""
+    found = [cell for cell in cells if cell.start <= edit.start and edit.end <= cell.end]
+    if len(found) > 1 and raw.startswith("%%", found[-1].start):
+        return found[0]
+    return found[-1] if found else None
 
 
 def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
@@ -115,7 +119,7 @@ def _edit_notebook(source: Source, edits: Sequence[Edit]) -> bytes:
     _must_be_unique(written)
     assert source.cells is not None
     for cell in source.cells:
-        inside = [e for e in edits if cell_of(source.cells, e) is cell]
+        inside = [e for e in edits if cell_of(source.cells, e, source.raw) is cell]
         if inside:
             text = _edit(source.raw[cell.start : cell.end], inside, cell.start, "\n")
             old = notebook["cells"][cell.number - 1].get("source", "")

@@ -205,7 +205,7 @@ class Context:
         if not cells:
             return False
         broken = {cell for cell in cells if any(cell.start <= one.start < cell.end for one in unread)}
-        return all(cell_of(cells, edit) not in broken for edit in edits)
+        return all(cell_of(cells, edit, self._sources[path].raw) not in broken for edit in edits)
 
     def op(self, finding: Finding) -> OpEntry | None:
         """The knowledge entry of the op that a finding is about."""
