@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.naming import called_in_library
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.traversal import parents, variables
@@ -27,7 +28,8 @@ REDUCED, PASSED_THROUGH = "reduced", "passed through"
 
 def use_of_array(interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None) -> str:
     """``REDUCED`` where the function that makes an array of something asks only for such values of it, as
-    ``np.array(sizes).max()`` does; ``PASSED_THROUGH`` where it also goes through its elements; else nothing."""
+    ``np.array(sizes).max()`` does; ``PASSED_THROUGH`` where it also goes through its elements, or
+    counts them in pairs with others; else nothing."""
     if fn is None or not isinstance(node, m.Call):
         return ""
     above, whole = parents(fn), _are_whole(given)
@@ -92,7 +94,21 @@ def _use(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bo
             return PASSED_THROUGH
         if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
             return REDUCED
+        call = above.get(id(user)) if isinstance(user, m.Keyword) else user
+        if isinstance(call, m.Call) and _is_tallied(interp, node, call):
+            return PASSED_THROUGH
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _is_tallied(interp: Interp, node: m.Expr, call: m.Call) -> bool:
+    """Whether a call counts the pairs of this and another sequence: the order is nothing to it where both have the same."""
+    entry = interp.kb.order(called_in_library(interp, call))
+    if entry is None or entry.role != "tally":
+        return False
+    weights = {test.arg for test in entry.unless}
+    return not any(one.name in weights or not one.name for one in call.keywords) and (
+        any(one is node for one in call.args) or any(one.value is node for one in call.keywords)
+    )
 
 
 def _is_reduced(interp: Interp, node: m.Expr, above: dict[int, Any], whole: bool) -> bool:
