@@ -28,7 +28,9 @@ _MODULE = "torch.nn.Module"
 OPS = ("DET401", "DET404", "DET407", "DET408")
 """The rules that report ops which the mode may change, each at its place."""
 _OF_CUDNN = OF_CUDNN["deterministic"]
-_BY_SWITCH = ("DET302", "DET405")
+_RECURRENT = "DET405"
+"""The rule of cuDNN's recurrent kernels, which depend on a variable of cuBLAS: it reports each at its place."""
+_BY_SWITCH = ("DET302", _RECURRENT)
 """The rules of ops that are not reported by themselves, or not by default."""
 
 
@@ -50,8 +52,8 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
         return [()] if candidates and (method in COMMON_METHODS or len(candidates) > MAX_GUESSES) else []
     layers = made_of(run, name, call.args)
     if layers:
-        return [tuple(entry.unless_mode) for layer in layers for entry in _switched(run.kb, layer)]
-    found = [tuple(entry.unless_mode) for entry in _switched(run.kb, name) if _applies(run, entry, call)]
+        return [_excused(entry) for layer in layers for entry in _switched(run.kb, layer)]
+    found = [_excused(entry) for entry in _switched(run.kb, name) if _applies(run, entry, call)]
     settled = _is_settled(run, name, call.args, call.owner)
     if settled is not None:
         return found if settled else [()]
@@ -74,7 +76,7 @@ def may_be_timed(run: RunView, call: CallEvent) -> bool:
         return False
     layers = made_of(run, name, call.args) or [name]
     entries = [entry for layer in layers for entry in _switched(run.kb, layer)]
-    if any(_OF_CUDNN in entry.unless_mode or entry.rule == "DET405" for entry in entries):
+    if any(_OF_CUDNN in entry.unless_mode or entry.rule == _RECURRENT for entry in entries):
         return True
     if entries or _times_nothing(run, name, call.args):
         return False
@@ -181,6 +183,11 @@ def _is_unchanged(kb: Knowledge, name: str) -> bool:
 
 def _switched(kb: Knowledge, name: str) -> list[OpEntry]:
     return [entry for entry in kb.ops(name) if _is_switched(entry)]
+
+
+def _excused(entry: OpEntry) -> tuple[str, ...]:
+    """The other modes with which the mode changes nothing of an op: of cuDNN's own kernels only its switch decides."""
+    return (*entry.unless_mode, _OF_CUDNN) if entry.rule == _RECURRENT else tuple(entry.unless_mode)
 
 
 def _is_switched(entry: OpEntry) -> bool:
