@@ -478,7 +478,7 @@ def _plan(
         facts_cache.let_go()
     clock.lap("facts")
     clock.rank("facts", spent)
-    asked, releases = targets, releases_of_project(known, by_path.values(), _asked_for(targets))
+    asked, releases = targets, releases_of_project(known, by_path.values(), targets)
     targets = [one.with_inferred(releases) for one in asked]
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     named, unknown = named_entries(parts, by_path)

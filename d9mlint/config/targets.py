@@ -136,6 +136,15 @@ class Targets:
         other.__dict__["_pins"] = self._pins
         return other
 
+    def admits(self, likely: Mapping[str, str]) -> bool:
+        """Whether what is given and pinned leaves room for some releases by library, or for older ones."""
+        for library, version in likely.items():
+            target, release = self.version(library), parse(version)
+            is_older = compare(parse(target.version)[: len(release)], release) <= 0
+            if not is_older and not _is_unpinned(target) and not _up_to(version, target):
+                return False
+        return True
+
     def _overrules(self, bound: str, version: str) -> bool:
         """Whether the oldest release that a program can use changes what is taken for its version."""
         changed = Targets(self.root, self._given, self._prefix, {**self._inferred, bound: version})

@@ -1106,7 +1106,8 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ``prefixes`` are beginnings of names, ``methods`` names of methods, ``arguments`` names of arguments by call.
     ``implies`` are the releases of other libraries that such a program was written for, unless their own names tell
     more. With ``project`` a module that any file of a project imports tells it for all of its programs, unless one
-    imports a module of later releases: ``later`` are the beginnings of their names."""
+    imports a module of later releases: ``later`` are the beginnings of their names. With ``likelier``, they leave the
+    entry as it is, and without them the project was more likely written for these earlier releases, by library."""
 
     id: str
     library: str
@@ -1119,6 +1120,7 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     implies: dict[str, str] = {}
     project: bool = False
     later: list[str] = []
+    likelier: dict[str, str] = {}
     provenance: list[str] = []
 
     @property

@@ -6,7 +6,7 @@ have, the other files of its project, and the distributions that it asks for, te
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.base.notebooks import CHOOSES, INSTALLS, RECORDS
@@ -19,17 +19,18 @@ from d9mlint.ir.traversal import nodes, statements
 from d9mlint.knowledge.versions import at_most, keep_oldest
 
 if TYPE_CHECKING:
+    from d9mlint.config.targets import Targets
     from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import InferredEntry
 
 
 def releases_of_project(
-    kb: Knowledge, files: Iterable[m.FileFacts], libraries: Iterable[str] = ()
+    kb: Knowledge, files: Iterable[m.FileFacts], targets: Sequence[Targets] = ()
 ) -> dict[str, str]:
     """The releases, by library. Names that only later releases have tell that a project is not for an old one."""
     found: dict[str, str] = {}
     implied: dict[str, str] = {}
-    names = [f"{name}." for name in libraries]
+    names = [f"{name}." for one in targets for name in one.libraries]
     shown = list(names)
     calls: list[tuple[str, str]] = []
     for facts in passing(files):
@@ -46,9 +47,14 @@ def releases_of_project(
         if argument in arguments
     ]
     for entry in entries:
-        if entry is not None and entry.project and not any(x.startswith(tuple(entry.later)) for x in names):
+        if entry is None or not entry.project:
+            continue
+        is_later = any(x.startswith(tuple(entry.later)) for x in names)
+        if entry.likelier or not is_later:
             keep_oldest(found, {entry.library: entry.version})
             keep_oldest(implied, entry.implies)
+        if not is_later and all(one.admits(entry.likelier) for one in targets):
+            keep_oldest(implied, entry.likelier)
     keep_oldest(found, implied)
     return found
 
@@ -121,7 +127,7 @@ def _named(facts: m.FileFacts, words: set[str], calls: list[tuple[str, str]]) ->
             if names and stmt.start in optional_imports(function):
                 replaceable += names
     for function in facts.functions:
-        for node in nodes(list(body_that_holds(function, *words))):
+        for node in nodes([*function.decorators, *body_that_holds(function, *words)]):
             if isinstance(node, m.Name):
                 head, dot, rest = node.id.partition(".")
                 if dot and head in local:

@@ -221,8 +221,7 @@ class Engine:
         elif path in facts:
             self._outdate(path, State(old.text, plan.facts[path]), project.index, facts)
         shares = [Share(s.analyzer.after_edit(project, [path]), s.own, None) for s in plan.shares]
-        asked_for = frozenset().union(*(one.libraries for one in plan.asked))
-        releases = releases_of_project(plan.known, facts.values(), asked_for)
+        releases = releases_of_project(plan.known, facts.values(), plan.asked)
         plan = plan._replace(shares=shares, project=project, facts=facts)
         if releases != plan.releases:
             # Versions decide what calls do.
