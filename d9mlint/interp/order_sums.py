@@ -7,6 +7,7 @@ integers, and of what may be integers, are not meant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Loop, Orders
 
 _OPERATORS = frozenset("+-*")
+_LARGEST = 2**64
 
 
 def is_float(interp: Interp, value: v.Value | None) -> bool:
@@ -121,11 +123,21 @@ def _is_fraction(orders: Orders, node: m.Expr) -> bool:
 
 def makes_float(orders: Orders, interp: Interp, node: m.BinOp, sides: tuple[v.Value, v.Value]) -> bool:
     """Whether an operator gives floats: it divides numbers, or one of its sides is a float or such an expression."""
+    if node.op == "/" and _is_exact_quotient(*sides):
+        return False
     if any(is_float(interp, side) for side in sides):
         return True
     if not all(map(is_number_like, sides)):
         return False
     return node.op == "/" or id(node.left) in orders.fractions or id(node.right) in orders.fractions
+
+
+def _is_exact_quotient(left: v.Value, right: v.Value) -> bool:
+    """Whether a whole number is divided by a power of two: such quotients add up without rounding, in any order."""
+    whole = shapes.is_whole_number(left) or (isinstance(left, v.Obj) and left.type == shapes.NUMBER)
+    if not whole or not isinstance(right, v.Lit) or not isinstance(right.value, (int, float)):
+        return False
+    return 0 < right.value < _LARGEST and math.frexp(right.value)[0] == 0.5
 
 
 def is_number(interp: Interp, node: m.BinOp, sides: tuple[v.Value, v.Value]) -> bool:
