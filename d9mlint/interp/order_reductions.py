@@ -23,20 +23,23 @@ _COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
 """What gives whole numbers."""
 
 
+_DEEPEST = 4
 REDUCED, PASSED_THROUGH = "reduced", "passed through"
 
 
-def use_of_array(interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None) -> str:
+def use_of_array(
+    interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None, depth: int = 0
+) -> str:
     """``REDUCED`` where the function that makes an array of something asks only for such values of it, as
     ``np.array(sizes).max()`` does; ``PASSED_THROUGH`` where it also goes through its elements, or
-    counts them in pairs with others; else nothing."""
-    if fn is None or not isinstance(node, m.Call):
+    counts them in pairs with others, or what is predicted for each of them; else nothing."""
+    if fn is None or not isinstance(node, m.Call) or depth > _DEEPEST:
         return ""
-    above, whole = parents(fn), _are_whole(given)
-    use = _use(interp, node, above, whole)
+    whole = _are_whole(given)
+    use = _use(interp, node, fn, whole, depth)
     if use:
         return use
-    found = {_use(interp, one, above, whole) for one in named_uses(interp, interp.frame.file, fn, node)}
+    found = {_use(interp, one, fn, whole, depth) for one in named_uses(interp, interp.frame.file, fn, node)}
     if not found or "" in found:
         return ""
     return REDUCED if found == {REDUCED} else PASSED_THROUGH
@@ -56,17 +59,31 @@ def is_only_returned(interp: Interp, file: ModuleFile, fn: m.Function, node: Any
 def named_uses(interp: RunView, file: ModuleFile, fn: m.Function, node: Any) -> list[m.Name]:
     """Where a function uses the variable in which it keeps this; nothing where others may use it."""
     above = parents(fn)
-    stmt = above.get(id(node))
-    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], m.Name):
-        return []
-    target = stmt.targets[0]
-    if "." in target.id:
+    stmt, target = _kept_in(node, above)
+    if stmt is None or target is None or "." in target.id:
         return []
     # What stands before it reads what the variable was before, unless a loop comes back to that.
     repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
     named = variables(fn).get(target.id, ())
     uses = [one for one in named if one is not target and (repeated or one.start >= stmt.end)]
     return [] if uses and may_be_shared(interp.whole(file), fn, {target.id}) else uses
+
+
+def _kept_in(node: Any, above: dict[int, Any]) -> tuple[m.Assign | None, m.Name | None]:
+    """The assignment that gives a value to one name, also as one of several values to as many names."""
+    holder = above.get(id(node))
+    several = holder if isinstance(holder, m.Seq) and isinstance(above.get(id(holder)), m.Assign) else None
+    stmt = above.get(id(several)) if several is not None else holder
+    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
+        return None, None
+    target: Any = stmt.targets[0]
+    if several is not None:
+        names = target.elts if isinstance(target, m.Seq) else []
+        plain = len(names) == len(several.elts) and not any(
+            isinstance(one, m.Star) for one in (*names, *several.elts)
+        )
+        target = names[several.elts.index(node)] if plain and stmt.value is several else None
+    return stmt, target if isinstance(target, m.Name) else None
 
 
 def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:
@@ -86,8 +103,9 @@ def _is_whole(one: v.Value) -> bool:
     return isinstance(one, v.Obj) and one.api in _COUNTING
 
 
-def _use(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bool) -> str:
+def _use(interp: Interp, node: m.Name | m.Call, fn: m.Function, whole: bool, depth: int) -> str:
     """How an expression that is an array, or names something of one, is used."""
+    above = parents(fn)
     if isinstance(node, m.Call) or "." not in node.id:
         user = above.get(id(node))
         if isinstance(user, (m.For, m.Generator)) and user.iter is node:
@@ -97,7 +115,19 @@ def _use(interp: Interp, node: m.Name | m.Call, above: dict[int, Any], whole: bo
         call = above.get(id(user)) if isinstance(user, m.Keyword) else user
         if isinstance(call, m.Call) and _is_tallied(interp, node, call):
             return PASSED_THROUGH
+        if isinstance(call, m.Call) and call.args[:1] == [node] and _gives_rows(interp, call):
+            if use_of_array(interp, call, None, fn, depth + 1):
+                return PASSED_THROUGH
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _gives_rows(interp: Interp, call: m.Call) -> bool:
+    """Whether a method gives a row for each row of its first argument: ``model.predict(rows)``."""
+    name = call.func.id if isinstance(call.func, m.Name) and "." in call.func.id else ""
+    if called_in_library(interp, call):
+        return False
+    entry = interp.kb.order(f"?.{name.rpartition('.')[2]}", True) if name else None
+    return entry is not None and entry.role == "carry"
 
 
 def _is_tallied(interp: Interp, node: m.Expr, call: m.Call) -> bool:
