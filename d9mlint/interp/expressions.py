@@ -51,7 +51,7 @@ from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.missing_items import present
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
-from d9mlint.interp.orders import INDEX, Loop, Order, merge
+from d9mlint.interp.orders import INDEX, Loop, Order, is_set, merge
 from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
@@ -461,15 +461,11 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
             result = left if interp.kb.role(left.api, "processor-count") is not None else result
     result = timed(interp, result, left, right)
     written = node.op == "%" and (
-        _is_set(right) or (isinstance(right, v.Items) and any(map(_is_set, right.elts)))
+        is_set(right) or (isinstance(right, v.Items) and any(map(is_set, right.elts)))
     )
     if interp.orders.any or written:
         return interp.orders.operated(interp, node, (left, right), result)
     return result
-
-
-def _is_set(value: v.Value) -> bool:
-    return isinstance(value, v.Items) and value.kind == "s"
 
 
 _COMPUTING = frozenset({"-", "*", "//", "%"})
@@ -759,7 +755,7 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if differing is not None:
         text.data = differing.data
         text.attrs[DIFFERS_BY] = differing
-    written = interp.orders.any or any(map(_is_set, values))
+    written = interp.orders.any or any(map(is_set, values))
     return interp.orders.formatted(interp, values, text, node) if written else text
 
 

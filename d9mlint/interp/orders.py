@@ -694,7 +694,7 @@ class Orders:
             if api == ENUMERATE and args.pos and isinstance(args.pos[0], v.Items) and args.pos[0].kind != "s":
                 # The elements that it hands out have their orders themselves.
                 given = self.of(args.pos[0])
-            if _is_set(result) or (given is not None and given.kind == INDEX and role == ""):
+            if is_set(result) or (given is not None and given.kind == INDEX and role == ""):
                 return result
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
@@ -811,7 +811,7 @@ class Orders:
     def _argument(
         self, interp: Interp, value: v.Value, node: Any, place: int | str, iterates: bool, tables: bool
     ) -> Order | None:
-        if iterates and _is_set(value):
+        if iterates and is_set(value):
             return self.iterated(interp, value, _argument_node(node, place))
         if not self.origins:
             return None
@@ -858,7 +858,7 @@ class Orders:
                 # What was looked for is taken out, wherever it is.
                 return result
             taken = None
-            if _is_set(owner):
+            if is_set(owner):
                 taken = self.iterated(interp, owner, _owner_node(node))
             elif not isinstance(owner, v.Mapping) and name != "popitem" and not (args.pos and _named(args)):
                 taken = self.of(owner)
@@ -1078,15 +1078,15 @@ class Orders:
             return
         order: Order | None = None
         if name in ("extend", "extendleft", "update"):
-            if not _is_set(owner):
+            if not is_set(owner):
                 order = self._given(interp, args, node, not isinstance(owner, v.Items) or owner.kind != "s")
-        elif not _is_set(owner):
+        elif not is_set(owner):
             for value in args.values():
                 inner = self.deep(value)
                 if inner is not None and inner.kind == INDEX:
                     # An id, a label: it counts wherever it is kept.
                     self.decide(inner)
-        if _is_set(owner):
+        if is_set(owner):
             return
         if self.loops:
             func = node.func if isinstance(node, m.Call) else None
@@ -1289,7 +1289,7 @@ class Orders:
 
     def _written_sets(self, interp: Interp, values: list[v.Value], node: Any) -> Order | None:
         """The order of the elements of sets in a text that has all of them."""
-        return merge(self.iterated(interp, one, node) for one in values if _is_set(one))
+        return merge(self.iterated(interp, one, node) for one in values if is_set(one))
 
     def augmented(
         self, interp: Interp, stmt: m.AugAssign, old: v.Value, value: v.Value, new: v.Value
@@ -1305,7 +1305,7 @@ class Orders:
                 return old
         if isinstance(old, v.Items) and stmt.op == "+":
             around = self.around(old.birth) if self.loops else None
-            if _is_set(value):
+            if is_set(value):
                 order = merge((order, self.iterated(interp, value, stmt.value)))
             order = merge((order, around))
             return self.carried(new, order)
@@ -1672,10 +1672,11 @@ def _argument_node(node: Any, place: int | str) -> Any:
     return next((keyword.value for keyword in node.keywords if keyword.name == place), node)
 
 
-def _is_set(value: v.Value) -> bool:
+def is_set(value: v.Value) -> bool:
+    """Whether a value is a set, or may be one."""
     if type(value) is v.Items:
         return value.kind == "s"
-    return isinstance(value, v.AnyOf) and any(_is_set(one) for one in value.values)
+    return isinstance(value, v.AnyOf) and any(is_set(one) for one in value.values)
 
 
 def _is_collection(value: v.Value) -> bool:
@@ -1709,7 +1710,7 @@ def _is_all(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:
 
 
 def _any_set(args: v.Args, owner: v.Value | None = None) -> bool:
-    return (owner is not None and _is_set(owner)) or any(_is_set(value) for value in args.values())
+    return (owner is not None and is_set(owner)) or any(is_set(value) for value in args.values())
 
 
 def _placed(node: Any) -> Any:
@@ -2128,6 +2129,7 @@ __all__ = [
     "Order",
     "Orders",
     "Origin",
+    "is_set",
     "merge",
 ]
 

@@ -619,11 +619,9 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
 
 def _texts(name: v.Value | None) -> list[v.Lit]:
     """The texts one of which a name is; none where it may be something else."""
-    found = [one for one in v.alternatives(name) if isinstance(one, v.Lit)] if name is not None else []
-    known = all(isinstance(one.value, str) for one in found) and len(found) == len(
-        list(v.alternatives(name or v.NONE))
-    )
-    return found if known else []
+    found = list(v.alternatives(name)) if name is not None else []
+    texts = [one for one in found if isinstance(one, v.Lit) and isinstance(one.value, str)]
+    return texts if len(texts) == len(found) else []
 
 
 def _names_library(name: v.Value) -> bool:
