@@ -1135,7 +1135,7 @@ def _call_external(
             modelled.package = package
         if modelled is not None:
             return modelled
-    elif (same := _given_back(interp, api, args)) is not None:
+    elif (same := _given_back(roles.get("gives-back"), args)) is not None:
         return same
     elif "reads-configuration" in roles:
         held = load_config(interp, api, args, node)
@@ -2188,9 +2188,8 @@ def _is_tensor(value: v.Value) -> bool:
     return isinstance(value, v.Obj) and value.type == TENSOR
 
 
-def _given_back(interp: Interp, api: str, args: v.Args) -> v.Value | None:
-    """The argument that a call gives back as it is: none for other calls."""
-    role = interp.kb.role(api, "gives-back")
+def _given_back(role: RoleEntry | None, args: v.Args) -> v.Value | None:
+    """The argument that a call with this role gives back as it is: none for other calls."""
     return args.get(role.arg, role.pos) if role is not None else None
 
 
@@ -2208,7 +2207,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         commands.start(interp, obj)
     record = records.make(interp, obj, args, node)
     if record is None:
-        record = _given_back(interp, f"{obj.api}.__call__", args)
+        record = _given_back(interp.kb.role(f"{obj.api}.__call__", "gives-back"), args)
     if record is not None:
         return record
     role = interp.kb.role(obj.api, "differentiates")

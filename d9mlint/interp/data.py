@@ -632,10 +632,11 @@ MOVED = "@device"
 
 def inherited_loader(value: v.Value) -> v.Obj | None:
     """The loader as which an instance is iterated whose class is derived from that of loaders: it has no other way."""
-    base = value.attrs.get(BASE) if isinstance(value, v.Inst) else None
-    if not isinstance(base, v.Obj) or base.type != LOADER:
-        return None
-    return base if isinstance(value, v.Inst) and value.cls.find("__iter__") is None else None
+    if isinstance(value, v.Inst):
+        base = value.attrs.get(BASE)
+        if isinstance(base, v.Obj) and base.type == LOADER and value.cls.find("__iter__") is None:
+            return base
+    return None
 
 
 def loader_device(loader: v.Obj) -> str:

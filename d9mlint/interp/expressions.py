@@ -51,7 +51,7 @@ from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.missing_items import present
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
-from d9mlint.interp.orders import INDEX, Loop, Order, is_set, merge
+from d9mlint.interp.orders import INDEX, Loop, Order, filled_in, is_set, merge
 from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
@@ -460,10 +460,7 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
             # A part of the processors.
             result = left if interp.kb.role(left.api, "processor-count") is not None else result
     result = timed(interp, result, left, right)
-    written = node.op == "%" and (
-        is_set(right) or (isinstance(right, v.Items) and any(map(is_set, right.elts)))
-    )
-    if interp.orders.any or written:
+    if interp.orders.any or (node.op == "%" and any(map(is_set, filled_in(right)))):
         return interp.orders.operated(interp, node, (left, right), result)
     return result
 

@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.naming import called_in_library
 from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import targets_of
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.traversal import parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import OrderEntry
     from d9mlint.project.modules import ModuleFile
 
 FORM = frozenset({"shape", "dtype", "size", "ndim"})
 """Attributes of arrays that say nothing of the order of their elements."""
 _COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
 """What gives whole numbers."""
-
-
 _DEEPEST = 4
+"""From an array to what is predicted for its rows, and on from there, the search goes at most so often."""
 REDUCED, PASSED_THROUGH = "reduced", "passed through"
 
 
@@ -59,31 +60,19 @@ def is_only_returned(interp: Interp, file: ModuleFile, fn: m.Function, node: Any
 def named_uses(interp: RunView, file: ModuleFile, fn: m.Function, node: Any) -> list[m.Name]:
     """Where a function uses the variable in which it keeps this; nothing where others may use it."""
     above = parents(fn)
-    stmt, target = _kept_in(node, above)
-    if stmt is None or target is None or "." in target.id:
+    kept = targets_of(node, above) or []
+    target = kept[0] if len(kept) == 1 else None
+    if not isinstance(target, m.Name) or "." in target.id:
+        return []
+    stmt = next(one for one in _around(node, above) if isinstance(one, m.Assign))
+    if stmt.value is node and stmt.targets[0] is not target:
+        # It is taken apart: `(name,) = array`.
         return []
     # What stands before it reads what the variable was before, unless a loop comes back to that.
     repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
     named = variables(fn).get(target.id, ())
     uses = [one for one in named if one is not target and (repeated or one.start >= stmt.end)]
     return [] if uses and may_be_shared(interp.whole(file), fn, {target.id}) else uses
-
-
-def _kept_in(node: Any, above: dict[int, Any]) -> tuple[m.Assign | None, m.Name | None]:
-    """The assignment that gives a value to one name, also as one of several values to as many names."""
-    holder = above.get(id(node))
-    several = holder if isinstance(holder, m.Seq) and isinstance(above.get(id(holder)), m.Assign) else None
-    stmt = above.get(id(several)) if several is not None else holder
-    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
-        return None, None
-    target: Any = stmt.targets[0]
-    if several is not None:
-        names = target.elts if isinstance(target, m.Seq) else []
-        plain = len(names) == len(several.elts) and not any(
-            isinstance(one, m.Star) for one in (*names, *several.elts)
-        )
-        target = names[several.elts.index(node)] if plain and stmt.value is several else None
-    return stmt, target if isinstance(target, m.Name) else None
 
 
 def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:
@@ -113,26 +102,29 @@ def _use(interp: Interp, node: m.Name | m.Call, fn: m.Function, whole: bool, dep
         if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
             return REDUCED
         call = above.get(id(user)) if isinstance(user, m.Keyword) else user
-        if isinstance(call, m.Call) and _is_tallied(interp, node, call):
+        if isinstance(call, m.Call) and _keeps_pairs(interp, node, call, fn, depth):
             return PASSED_THROUGH
-        if isinstance(call, m.Call) and call.args[:1] == [node] and _gives_rows(interp, call):
-            if use_of_array(interp, call, None, fn, depth + 1):
-                return PASSED_THROUGH
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _keeps_pairs(interp: Interp, node: m.Expr, call: m.Call, fn: m.Function, depth: int) -> bool:
+    """Whether a call counts the pairs of this and another sequence, or gives a row for each of its rows that is used so."""
+    called = called_in_library(interp, call)
+    if called:
+        return _is_tallied(interp.kb.order(called), node, call)
+    rows = bool(call.args) and call.args[0] is node and _gives_rows(interp, call)
+    return rows and bool(use_of_array(interp, call, None, fn, depth + 1))
 
 
 def _gives_rows(interp: Interp, call: m.Call) -> bool:
     """Whether a method gives a row for each row of its first argument: ``model.predict(rows)``."""
     name = call.func.id if isinstance(call.func, m.Name) and "." in call.func.id else ""
-    if called_in_library(interp, call):
-        return False
     entry = interp.kb.order(f"?.{name.rpartition('.')[2]}", True) if name else None
     return entry is not None and entry.role == "carry"
 
 
-def _is_tallied(interp: Interp, node: m.Expr, call: m.Call) -> bool:
+def _is_tallied(entry: OrderEntry | None, node: m.Expr, call: m.Call) -> bool:
     """Whether a call counts the pairs of this and another sequence: the order is nothing to it where both have the same."""
-    entry = interp.kb.order(called_in_library(interp, call))
     if entry is None or entry.role != "tally":
         return False
     weights = {test.arg for test in entry.unless}

@@ -1266,8 +1266,7 @@ class Orders:
             result = order_identifiers.made_from(result, identifier)
         order = merge((self.of(left), self.of(right)))
         if node.op == "%" and _is_literal_text(left):
-            filled = right.elts if isinstance(right, v.Items) and right.kind == "t" else [right]
-            order = merge((order, self._written_sets(interp, filled, node.right)))
+            order = merge((order, self._written_sets(interp, filled_in(right), node.right)))
         if order is None and self.loops and node.op == "+" and isinstance(node.left, m.Name):
             loop = self.loops[-1]
             if loop.env is interp.frame.env and _is_literal_text(loop.before.get(node.left.id)):
@@ -1677,6 +1676,11 @@ def is_set(value: v.Value) -> bool:
     if type(value) is v.Items:
         return value.kind == "s"
     return isinstance(value, v.AnyOf) and any(is_set(one) for one in value.values)
+
+
+def filled_in(value: v.Value) -> list[v.Value]:
+    """What ``text % value`` puts into a text."""
+    return value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
 
 
 def _is_collection(value: v.Value) -> bool:
@@ -2129,6 +2133,7 @@ __all__ = [
     "Order",
     "Orders",
     "Origin",
+    "filled_in",
     "is_set",
     "merge",
 ]

@@ -67,7 +67,7 @@ def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> se
             if use.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(item)), item):
                 asked += 1
                 continue
-            given = _kept_in(item, above) if "." not in use.id else None
+            given = targets_of(item, above) if "." not in use.id else None
             if given is None:
                 return None
             stored.add(id(use))
@@ -78,7 +78,7 @@ def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> se
 _MOST_NAMES = 16
 
 
-def _kept_in(node: Any, above: dict[int, Any]) -> list[Any] | None:
+def targets_of(node: Any, above: dict[int, Any]) -> list[Any] | None:
     """The targets to which an expression, or its parts, are assigned; None where it is used in another way."""
     parent = above.get(id(node))
     if isinstance(parent, m.Seq):

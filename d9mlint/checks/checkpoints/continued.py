@@ -41,6 +41,13 @@ def first_of(over: v.Value | None) -> v.Value | None:
     return over.args.pos[0] if isinstance(over, v.Obj) and given else None
 
 
+def number_of(loop: Loop) -> v.Value | None:
+    """What the variable of a ``for`` loop holds in its present round."""
+    target = getattr(loop.stmt, "target", None)
+    found: v.Value | None = loop.frame.env.vars.get(target.id) if isinstance(target, m.Name) else None
+    return found
+
+
 def start_of(run: RunView, loop: Loop) -> Start | None:
     """The loaded number that a loop goes on from, if there is one."""
     firsts: list[v.Value] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule
-from d9mlint.checks.checkpoints.continued import first_of
+from d9mlint.checks.checkpoints.continued import first_of, number_of
 from d9mlint.checks.checkpoints.tensorflow import checkpoint_of
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, Loop
@@ -53,7 +53,7 @@ class CountedVariables(Rule):
         if site is None or not isinstance(value, v.Obj) or not self.run.loops:
             return
         loop = self.run.loops[-1]
-        if _number_of(loop) is not value or not self._goes_on_from(loop, variable):
+        if number_of(loop) is not value or not self._goes_on_from(loop, variable):
             return
         self.given.setdefault((site, loop.key), lambda: Where(self.run, call.node, "assign"))
 
@@ -105,10 +105,3 @@ class CountedVariables(Rule):
                 break
             known = known.owner or known.args.get("", 0)
         return self._variable(known)
-
-
-def _number_of(loop: Loop) -> v.Value | None:
-    """The number of the present round of a ``for`` loop."""
-    target = getattr(getattr(loop.stmt, "target", None), "id", "")
-    found: v.Value | None = loop.frame.env.vars.get(target)
-    return found

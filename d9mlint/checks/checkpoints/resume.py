@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.entry_report import are_other_files
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
-from d9mlint.checks.checkpoints.continued import counter_of, counters_of, start_of
+from d9mlint.checks.checkpoints.continued import counter_of, counters_of, number_of, start_of
 from d9mlint.checks.checkpoints.rounds import is_last, is_never
 from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
 from d9mlint.checks.checkpoints.weights import weights_in
@@ -372,8 +372,7 @@ def _attributes(value: v.Value) -> dict[str, v.Value]:
 
 def _numbers_of(loop: Loop) -> list[v.Value]:
     """The numbers that a loop counts in its present round."""
-    target = getattr(loop.stmt, "target", None)
-    known = loop.frame.env.vars.get(target.id) if isinstance(target, m.Name) else None
+    known = number_of(loop)
     return [known] if known is not None else counters_of(loop)
 
 
