@@ -860,12 +860,18 @@ class Interp:
         return self._by_star(name) if self.frame.mod.env.stars else None
 
     def _by_star(self, name: str) -> v.Value:
-        """A name that nothing binds but, possibly, a module that was not found and of which all names are imported: a
-        customary name of a library is taken for that library."""
+        """A name that nothing binds but a module that was not found and of which all names are imported: a customary
+        name of a library is taken for that library, any other for one of the package that the names come from, if
+        it is one."""
         customary = self.kb.customary.get(name)
-        stars = self.frame.mod.env.stars
-        if customary is None or all(one.partition(".")[0] in sys.stdlib_module_names for one in stars):
+        stars = [
+            one for one in self.frame.mod.env.stars if one.partition(".")[0] not in sys.stdlib_module_names
+        ]
+        if not stars:
             return v.UNKNOWN
+        if customary is None:
+            alone = len({one.partition(".")[0] for one in stars}) == 1
+            return v.of_library(f"{stars[0]}.{name}") if alone else v.UNKNOWN
         top = customary.partition(".")[0]
         self.libraries.add(top)
         if self.import_log is not None:
