@@ -515,8 +515,8 @@ def test_every_word_of_the_knowledge_base_has_an_explanation() -> None:
     from d9mlint.interp import recording
     from d9mlint.knowledge.schema import OrderRole, Role
 
-    assert set(recording._ROLES) == set(get_args(Role))
-    assert set(recording._ORDERS) == set(get_args(OrderRole))
+    assert set(recording.ROLES) == set(get_args(Role))
+    assert set(recording.ORDERS) == set(get_args(OrderRole))
 
 
 def test_an_index_that_sorts_is_explained(run: Run, project: Project) -> None:

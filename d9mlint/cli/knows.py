@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,22 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from d9mlint.knowledge import Knowledge
-    from d9mlint.knowledge.schema import Condition, HazardEntry, OpEntry, RngEntry, RoleEntry, SettingEntry
+    from d9mlint.knowledge.schema import (
+        CallKind,
+        Condition,
+        DeviceEntry,
+        GeneratorEntry,
+        HazardEntry,
+        HookEntry,
+        InferredEntry,
+        OpEntry,
+        OrderEntry,
+        RngEntry,
+        RoleEntry,
+        RunnerEntry,
+        SettingEntry,
+        TensorEntry,
+    )
 
 SHORT = {
     "F": "torch.nn.functional",
@@ -88,27 +104,54 @@ def _names(known: Knowledge) -> list[str]:
     return [name for _, entries in _facts(known) for entry in entries for name in _names_of(entry)]
 
 
-def _facts(known: Knowledge) -> tuple[tuple[str, Iterable[Any]], ...]:
+def _facts(known: Knowledge) -> tuple[tuple[str, list[Any]], ...]:
     """All entries by the kind of fact."""
+    kinds = ("orders", "runners", "devices", "tensors", "hooks", "inferred", "generators")
     return (
         ("op", known.op_entries()),
         ("rng", known.rng_entries()),
-        ("hazard", known.hazards),
+        ("hazard", list(known.hazards)),
         ("role", known.role_entries()),
         ("setting", known.settings()),
+        *((_SINGULAR[kind], [e for layer in known.layers for e in getattr(layer, kind)]) for kind in kinds),
     )
 
 
-def _names_of(entry: OpEntry | RngEntry | HazardEntry | RoleEntry | SettingEntry) -> list[str]:
-    from d9mlint.knowledge.schema import HazardEntry, SettingEntry
+_SINGULAR = {
+    "orders": "order",
+    "runners": "runner",
+    "devices": "device",
+    "tensors": "tensor",
+    "hooks": "hook",
+    "inferred": "inferred",
+    "generators": "generator",
+}
+"""What the facts of the lists of a layer are called."""
+
+
+def _names_of(entry: Any) -> list[str]:
+    """The names that an entry is about, as programs call them."""
+    from d9mlint.knowledge.schema import (
+        GeneratorEntry,
+        HazardEntry,
+        InferredEntry,
+        SettingEntry,
+    )
 
     if isinstance(entry, SettingEntry):
         return entry.names
-    return [*entry.apis, *entry.attributes, *entry.env] if isinstance(entry, HazardEntry) else entry.apis
+    if isinstance(entry, GeneratorEntry):
+        return [entry.id]
+    if isinstance(entry, HazardEntry):
+        return [*entry.apis, *entry.attributes, *entry.env]
+    if isinstance(entry, InferredEntry):
+        return [*entry.apis, *entry.arguments]
+    names: list[str] = entry.apis
+    return names
 
 
 def _about(known: Knowledge, wanted: str) -> list[tuple[str, Any]]:
-    """The entries about a name: exact ones; failing that, those about names that end with it."""
+    """The entries about a name, also those for all names of a form; failing that, those about names that end with it."""
     full = known.canonical(wanted)
 
     def matching(fits: Any) -> list[tuple[str, Any]]:
@@ -120,30 +163,187 @@ def _about(known: Knowledge, wanted: str) -> list[tuple[str, Any]]:
         ]
 
     exact = matching(lambda api: api in (wanted, full) or known.canonical(api) == full)
-    wild = [("rng", entry) for entry in known.rng(wanted)] if not exact else []
+    formed: list[tuple[str, Any]] = [("rng", entry) for entry in known.rng(wanted)]
+    formed += [("runner", entry) for entry in known.runners(wanted)]
+    if "." in wanted:
+        found = (
+            ("order", known.order(full, method=True)),
+            ("hook", known.hooks(wanted)),
+            ("tensor", known.tensor(full)),
+            ("inferred", known.inferred(wanted)),
+            ("name", _named(known, wanted, full)),
+        )
+        formed += [(kind, entry) for kind, entry in found if entry is not None]
+    there = {(kind, entry.id) for kind, entry in exact}
+    exact += [(kind, entry) for kind, entry in formed if (kind, entry.id) not in there]
     tail = f".{wanted}"
-    return exact or wild or matching(lambda api: api.endswith(tail))
+    return exact or matching(lambda api: api.endswith(tail))
 
 
-def _shown(entry: OpEntry | RngEntry | HazardEntry | RoleEntry | SettingEntry) -> Iterator[str]:
-    from d9mlint.knowledge.schema import HazardEntry, OpEntry, RngEntry, RoleEntry
+@dataclass(frozen=True)
+class Named:
+    """What the tables say of a name: the one that it stands for, the class of what it gives, and what it does."""
 
-    if isinstance(entry, OpEntry):
-        yield from _op(entry)
-    elif isinstance(entry, RngEntry):
-        yield from _rng(entry)
-    elif isinstance(entry, HazardEntry):
-        yield from _hazard(entry)
-    elif isinstance(entry, RoleEntry):
-        yield ", ".join(entry.apis)
-        yield f"  {entry.role} of {entry.library}" + (f", in the argument {entry.arg}" if entry.arg else "")
-        yield from _conditions("only when", entry.when)
-    else:
-        yield from _setting(entry)
-    if entry.note:
+    apis: list[str]
+    stands_for: str
+    gives: str
+    does: list[str]
+    id: str = ""
+    provenance: list[str] = field(default_factory=list)
+
+
+_DOES: dict[CallKind, str] = {
+    "calls-objects": "calls objects that it is given as it calls functions",
+    "draws-nothing": "draws no random numbers",
+    "fits-estimator": "fits the estimator that it is given, on parts of the data",
+    "fits-parts": "fits the estimators that it was made with",
+    "runs-methods": "runs methods of the objects that it is given, or of its receiver",
+    "shows": "shows something on the screen",
+    "tells": "prints what it is given, writes it into a log, or has the system do something with it",
+    "writes-functions": "writes or shows results",
+    "writes-methods": "writes or shows results",
+}
+
+
+def _named(known: Knowledge, wanted: str, full: str) -> Named | None:
+    """What the tables of names, results and calls say; None where they say nothing."""
+    does = dict.fromkeys(words for kind, words in _DOES.items() if known.call_is(kind, full))
+    gives = known.result_type(full) if any(full in layer.results for layer in known.layers) else ""
+    other = full if full != wanted else ""
+    return Named([wanted], other, gives, list(does)) if does or gives or other else None
+
+
+def _of_name(entry: Named) -> Iterator[str]:
+    yield ", ".join(entry.apis)
+    if entry.stands_for:
+        yield f"  another name of {entry.stands_for}"
+    if entry.gives:
+        yield f"  gives an object of {entry.gives}"
+    for words in entry.does:
+        yield f"  {words}"
+
+
+def _shown(entry: Any) -> Iterator[str]:
+    from d9mlint.knowledge import schema
+
+    words: dict[type[Any], Any] = {
+        Named: _of_name,
+        schema.OpEntry: _op,
+        schema.RngEntry: _rng,
+        schema.HazardEntry: _hazard,
+        schema.RoleEntry: _role,
+        schema.SettingEntry: _setting,
+        schema.OrderEntry: _order,
+        schema.RunnerEntry: _runner,
+        schema.DeviceEntry: _device,
+        schema.TensorEntry: _tensor,
+        schema.HookEntry: _hook,
+        schema.InferredEntry: _inferred,
+        schema.GeneratorEntry: _generator,
+    }
+    yield from words[type(entry)](entry)
+    if getattr(entry, "note", ""):
         yield f"  note: {entry.note}"
     for source in entry.provenance:
         yield f"  source: {source}"
+
+
+def _role(entry: RoleEntry) -> Iterator[str]:
+    from d9mlint.interp.recording import ROLES
+
+    yield ", ".join(entry.apis)
+    argument = f", in the argument {entry.arg}" if entry.arg else ""
+    yield f"  {entry.role} of {entry.library}{argument}: {ROLES[entry.role]}"
+    yield from _conditions("only when", entry.when)
+
+
+def _order(entry: OrderEntry) -> Iterator[str]:
+    from d9mlint.interp.recording import ORDERS
+
+    yield ", ".join(entry.apis)
+    words = ORDERS[entry.role] or "is known for what it gives"
+    reported = f", reported as {entry.rule}" if entry.rule else ""
+    yield f"  order: {words}{reported}"
+    yield from _conditions("only when", entry.when)
+    yield from _conditions("not when", entry.unless)
+    for test in entry.texts:
+        has, lacks = (", ".join(map(repr, words)) for words in (test.has, test.lacks))
+        yield f"  only when {test.arg} has one of {has}, and none of {lacks}"
+    if entry.elements:
+        yield f"  elements: {entry.elements}"
+    if entry.help:
+        yield f"  remedy: {entry.help}"
+
+
+def _runner(entry: RunnerEntry) -> Iterator[str]:
+    yield ", ".join(entry.apis)
+    versions = f" {entry.versions}" if entry.versions else ""
+    yield f"  runner of {entry.library}{versions}: works on {entry.device}"
+    yield from _conditions("on the CPU where", entry.cpu)
+    for word, names in (("trains in", entry.trains), ("evaluates in", entry.evaluates)):
+        if names:
+            yield f"  {word}: {', '.join(names)}"
+    if entry.constructs:
+        yield "  trains when it is made"
+    for asked in entry.asked:
+        yield f"  the argument {asked.arg} names the device"
+    if entry.switch:
+        releases = f" in {entry.library} {entry.switches}" if entry.switches else ""
+        yield f"  deterministic{releases} with: {entry.switch}"
+
+
+def _device(entry: DeviceEntry) -> Iterator[str]:
+    yield ", ".join(entry.apis)
+    meant = {"owner": "of the object that has it", "argument": "that its argument names"}
+    yield f"  names the device {meant.get(entry.gives, entry.gives)}"
+
+
+_GRADIENTS = {
+    "none": "requires no gradient unless an argument asks for it",
+    "leaf": "requires a gradient",
+    "first": "requires a gradient where its first input does",
+    "inputs": "requires a gradient where an input does",
+    "weights": "requires a gradient where its weights do",
+}
+
+
+def _tensor(entry: TensorEntry) -> Iterator[str]:
+    yield ", ".join(_names_of(entry))
+    yield f"  gives a tensor that {_GRADIENTS[entry.grad]}"
+    for name in ("device", "sizes", "rank", "dtype", "distinct", "whole", "sparse"):
+        value = getattr(entry, name)
+        if value not in (None, "", False, "unknown"):
+            yield f"  {name}: {'always' if value is True else value}"
+
+
+def _hook(entry: HookEntry) -> Iterator[str]:
+    yield ", ".join(entry.apis)
+    yield f"  {entry.library} calls the methods of classes that are derived from it"
+    for method, names in entry.called.items():
+        yield f"  in {method}: {', '.join(names)}"
+    if entry.always:
+        yield f"  in each of its methods: {', '.join(entry.always)}"
+
+
+def _inferred(entry: InferredEntry) -> Iterator[str]:
+    yield ", ".join([*_names_of(entry), *(f"{prefix}*" for prefix in entry.prefixes), *entry.methods])
+    if entry.version:
+        yield f"  only releases of {entry.library} up to {entry.version} have it"
+    if entry.since:
+        yield f"  only releases of {entry.library} from {entry.since} on have it"
+    for name, arguments in entry.arguments.items():
+        yield f"  of {name}, this holds for the arguments {', '.join(arguments)}"
+    if entry.implies:
+        implied = ", ".join(f"{library} {version}" for library, version in entry.implies.items())
+        yield f"  such programs were written for {implied}"
+
+
+def _generator(entry: GeneratorEntry) -> Iterator[str]:
+    yield entry.id
+    yield f"  generator of {entry.library}: {entry.title}, seeded by {entry.seed}, reported as {entry.rule}"
+    yield f"  begins from {'entropy' if entry.starts == 'entropy' else 'a constant'} where nothing seeds it"
+    if entry.seeded_from:
+        yield f"  takes its seed from {entry.seeded_from} when it is first drawn from"
 
 
 def _only(variables: dict[str, list[str]]) -> Iterator[str]:

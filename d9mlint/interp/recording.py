@@ -586,7 +586,7 @@ def matches(interp: Interp, call: CallEvent) -> Iterator[Match]:
         yield _of_order(order, args)
     for role in {one.id: one for one in kb.roles(call.api)}.values():
         tests = tuple(Test(c, holds(args, c, owner)) for c in role.when)
-        yield Match("role", role.id, role.library, "", "", True, "", tests, _ROLES[role.role])
+        yield Match("role", role.id, role.library, "", "", True, "", tests, ROLES[role.role])
 
 
 def _target(interp: Interp, library: str, versions: str) -> tuple[bool, str]:
@@ -670,7 +670,7 @@ def _of_hazard(interp: Interp, entry: HazardEntry, args: v.Args, owner: v.Value 
 def _of_order(entry: OrderEntry, args: v.Args) -> Match:
     rule = entry.rule if entry.role == "source" else ""
     tests = _tests(args, entry.when, entry.unless, None)
-    return Match("order", entry.id, entry.library, rule, "", True, "", tests, _ORDERS[entry.role])
+    return Match("order", entry.id, entry.library, rule, "", True, "", tests, ORDERS[entry.role])
 
 
 _BEHAVIOURS = {
@@ -680,7 +680,7 @@ _BEHAVIOURS = {
     "deterministic": "deterministic",
     "": "not known in this version",
 }
-_ORDERS = {
+ORDERS = {
     "source": "gives elements in arbitrary order",
     "carry": "keeps the order of what it is given",
     "pair": "takes sequences side by side",
@@ -705,7 +705,7 @@ _ORDERS = {
     "figure": "begins or ends a figure",
     "type": "",
 }
-_ROLES = {
+ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
     "hides-ops": "gives a model of which it is not known what ops it calls",
     "applies-to-items": "keeps functions for items of data and calls them where it is called itself",
