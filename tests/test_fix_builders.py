@@ -946,6 +946,39 @@ def test_listings_that_are_paired_are_sorted_together(project: Project) -> None:
     assert "for name in sorted(os.listdir(path)):" in fixed and "len(os.listdir(path))" in fixed
 
 
+ASKED_LISTINGS = """\
+import os
+import random
+import sys
+
+import pandas as pd
+
+
+def main(folder):
+    images = list(os.listdir(folder))
+    random.seed(0)
+    random.shuffle(images)
+    for name in images[10:]:
+        os.remove(name)
+    table = pd.read_csv("train.csv")
+    rest = list(os.listdir(folder))
+    table[table["id"].isin([name.lower() for name in rest])].to_csv("labels.csv")
+    known = {"a", "b"}
+    print("a" in os.listdir(folder), len(known.intersection(os.listdir(folder))))
+    upper = {name.upper() for name in os.listdir(folder)}
+    print(len(upper))
+
+
+main(sys.argv[1])
+"""
+
+
+def test_listings_that_are_only_asked_for_elements_stay(project: Project) -> None:
+    fixed = _after(project, ASKED_LISTINGS, "DET209")
+    assert "images = sorted(os.listdir(folder))" in fixed
+    assert fixed.count("sorted(") == 1
+
+
 SETS_LATER = """\
 import os
 
