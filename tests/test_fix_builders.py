@@ -886,8 +886,8 @@ def test_a_set_of_unknown_elements_becomes_keys_in_their_order(
     (found,) = check(
         [str(root)], load_settings(str(root), overrides={"cache": False, "select": ["DET210"]})
     ).items
-    # A dictionary has no difference.
-    start = "use `sorted(...)` if" if " - " in body else "use `dict.fromkeys(...)`"
+    # A dictionary has no difference, and what a set is filled from may be a set.
+    start = "use `sorted(...)` if" if " - " in body or ".update(" in body else "use `dict.fromkeys(...)`"
     assert found.finding.help.startswith(start)
     text = _after(project, code, "DET210")
     assert text == (SETS.format(fixed) if fixed else code)
@@ -944,6 +944,39 @@ def test_listings_that_are_paired_are_sorted_together(project: Project) -> None:
     fixed = _after(project, PAIRED_LISTINGS, "DET209")
     assert fixed.count("sorted(os.listdir(path))") == 2
     assert "for name in sorted(os.listdir(path)):" in fixed and "len(os.listdir(path))" in fixed
+
+
+ASKED_LISTINGS = """\
+import os
+import random
+import sys
+
+import pandas as pd
+
+
+def main(folder):
+    images = list(os.listdir(folder))
+    random.seed(0)
+    random.shuffle(images)
+    for name in images[10:]:
+        os.remove(name)
+    table = pd.read_csv("train.csv")
+    rest = list(os.listdir(folder))
+    table[table["id"].isin([name.lower() for name in rest])].to_csv("labels.csv")
+    known = {"a", "b"}
+    print("a" in os.listdir(folder), len(known.intersection(os.listdir(folder))))
+    upper = {name.upper() for name in os.listdir(folder)}
+    print(len(upper))
+
+
+main(sys.argv[1])
+"""
+
+
+def test_listings_that_are_only_asked_for_elements_stay(project: Project) -> None:
+    fixed = _after(project, ASKED_LISTINGS, "DET209")
+    assert "images = sorted(os.listdir(folder))" in fixed
+    assert fixed.count("sorted(") == 1
 
 
 SETS_LATER = """\

@@ -1497,6 +1497,36 @@ def test_a_dictionary_is_not_offered_for_a_difference_or_a_union_of_named_sets(
 
 
 @pytest.mark.parametrize(
+    ("written", "offered"),
+    [
+        ("for row in rows:\n    every.update(row)\n", False),
+        ("for row in rows:\n    every |= row\n", False),
+        ("for row in read():\n    every.update(row)\n", False),
+        ("for line in lines:\n    every.update(line.split())\n", True),
+        ("for line in lines:\n    every.update(set(line.split()))\n", True),
+        ("for line in lines:\n    every |= {word for word in line.split()}\n", True),
+        ("every = set().union(*rows)\n", False),
+        ("every = set(chain(*rows))\n", False),
+        ("every = {word for row in rows for word in row}\n", False),
+        ("every = set(chain(*lists))\n", True),
+        ("every = {word for part in lists for word in part}\n", True),
+        ("every = filled(rows)\n", False),
+    ],
+)
+def test_a_dictionary_is_not_offered_for_a_set_that_is_filled_from_sets(
+    tmp_path: Path, written: str, offered: bool
+) -> None:
+    text = (
+        "from itertools import chain\n\nfrom reader import read\n\n\ndef filled(parts):\n    found = set()\n"
+    )
+    text += "    for part in parts:\n        found.update(part)\n    return found\n\n\nlines = list(open('a.txt'))\n"
+    text += "lists = [line.split() for line in lines]\nrows = [set(line.split()) for line in lines]\nevery = set()\n"
+    (found,) = findings(tmp_path, f"{text}{written}open('b.txt', 'w').write(' '.join(every))\n", "DET210")
+    assert "sorted(...)" in found.help
+    assert ("dict.fromkeys" in found.help) is offered
+
+
+@pytest.mark.parametrize(
     ("release", "made", "code", "given"),
     [
         (release, made, code, release != "1.5.0")

@@ -343,7 +343,7 @@ def _only_demonstrates(run: RunView) -> bool:
         return False
     if any(where(run, flag) is not None for flag in (TRAIN, LOADS, KEEPS)):
         return False
-    imported = entry.path in run.imported_files and has_main_guard(entry)
+    imported = entry.path in run.used_files and has_main_guard(entry)
     return imported or where(run, HANDS_OVER) is None
 
 
@@ -514,7 +514,7 @@ def unreached_step(interp: RunView, function: tuple[str, int]) -> Step:
     fn = interp.modules.by_path[path].facts.functions[index]
     if not index:
         return Step(path, 0, 0, "no entry point runs this module")
-    tested = path in interp.imported_files and has_main_guard(interp.modules.by_path[path])
+    tested = path in interp.used_files and has_main_guard(interp.modules.by_path[path])
     but = " but its own module's test" if tested else ""
     return Step(
         path, fn.start, fn.end, f"no entry point{but} reaches `{fn.qualname}()`; its arguments are unknown"

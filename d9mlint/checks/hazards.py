@@ -13,6 +13,7 @@ from d9mlint.checks.asked import never_asked
 from d9mlint.checks.base import Reporter, Rule, argument_node
 from d9mlint.checks.derivation import derives
 from d9mlint.checks.drawing import what_is_drawn
+from d9mlint.checks.in_memory import is_held_in_memory
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
@@ -253,6 +254,9 @@ class Hazards(Rule):
             self.silent(
                 entry.rule, node, "the other branch does it with another value: the program lets one choose"
             )
+            return
+        if entry.unless_in_memory and is_held_in_memory(self.run, api, args, owner):
+            self.silent(entry.rule, node, "the data is held in memory, where a later run finds none of it")
             return
         context = (
             entry.unless_called

@@ -539,8 +539,8 @@ def _runs_file(notebook: ModuleFile, module: ModuleFile) -> bool:
 
 
 def _is_shown(program: EntryReport, project: Project) -> bool:
-    """Whether a program is no more than the smoke test of a module that other files import."""
-    if program.entry not in project.imported or program.trains or program.function:
+    """Whether a program is no more than the smoke test of a module that files import which are no tests."""
+    if program.entry not in project.used or program.trains or program.function:
         return False
     return not calls_its_own(project.modules.by_path[program.entry])
 

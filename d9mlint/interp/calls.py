@@ -114,7 +114,7 @@ from d9mlint.interp.library.loaders import LOADER, given_batches
 from d9mlint.interp.library.options import ChosenArgs, call_with_choices, load_config, option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
-from d9mlint.interp.library_modules import is_module
+from d9mlint.interp.library_modules import MODULE, is_module, stands_for_engine
 from d9mlint.interp.methods import bind_method, named_from
 from d9mlint.interp.missing_items import found_or
 from d9mlint.interp.order_identifiers import leading
@@ -1666,6 +1666,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
     if isinstance(owner, v.Obj) and owner.type == owner.api:
         unknown_models.learn(interp, owner, name, args, node)
     types = owner_types(interp, owner) or ["object"]
+    if isinstance(owner, v.Obj) and stands_for_engine(interp, owner, name):
+        types = [MODULE]
     result = _call_member(interp, owner, name, types, args, node)
     return interp.orders.call(interp, interp.kb.canonical(f"{types[0]}.{name}"), args, node, result, owner)
 

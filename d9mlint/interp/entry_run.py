@@ -227,9 +227,13 @@ class Analyzer:
         """What names the run of an entry point among those of its project."""
         entry = self.project.entries[index]
         path = entry.file.path
-        kind = "script" if path not in self.project.imported else "tested"
-        kind = "imported" if path in self.project.used else kind
-        return f"{self.project.index[entry.file.path]} {entry.function or ''} {kind}"
+        return f"{self.project.index[entry.file.path]} {entry.function or ''} {self._kind(path)}"
+
+    def _kind(self, path: str) -> str:
+        """Who imports a file: other code, tests alone, or nothing."""
+        if path in self.project.used:
+            return "imported"
+        return "tested" if path in self.project.imported else "script"
 
     def run_entry_at(self, index: int) -> EntryReport:
         """Run an entry point by its place among those of the project."""
@@ -237,7 +241,7 @@ class Analyzer:
 
     def unreached_name(self, of: tuple[int, tuple[int, ...]]) -> str:
         """What names the run over unreached code of a module."""
-        kind = "imported" if self.project.modules.files[of[0]].path in self.project.imported else "module"
+        kind = self._kind(self.project.modules.files[of[0]].path)
         order = self.project.import_order.digest(self.project.modules.files[of[0]])
         return f"{of[0]} unreached {','.join(map(str, of[1]))} {kind} {order}"
 
@@ -349,6 +353,7 @@ class Analyzer:
             device_given=self.device_given,
             entry=entry.file if entry else None,
             imported=self.project.imported,
+            used=self.project.used,
             imports=imports,
         )
         interp.allow(self.project.program_steps(interp.budget))

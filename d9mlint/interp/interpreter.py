@@ -165,6 +165,7 @@ class Interp:
         device_given: bool = False,
         entry: ModuleFile | None = None,
         imported: frozenset[str] = frozenset(),
+        used: frozenset[str] = frozenset(),
         imports: ImportCache | None = None,
     ) -> None:
         self.activity: Activity
@@ -186,6 +187,7 @@ class Interp:
         self.device_given = device_given
         self.entry = entry
         self.imported_files = imported
+        self.used_files = used
         self.imports = imports if imports is not None else ImportCache()
         # In a run over unreached code: paths of the files whose import is the same in all such runs.
         self.ready: Container[str] = frozenset()

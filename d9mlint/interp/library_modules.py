@@ -30,6 +30,17 @@ def makes_module(interp: RunView, api: str) -> bool:
     return makes or interp.kb.role(api, "starts-evaluated") is not None
 
 
+MODULE = "torch.nn.Module"
+"""The base class of all modules."""
+
+
+def stands_for_engine(interp: RunView, value: v.Obj, name: str) -> bool:
+    """Whether a method is none of a module that a library made, but of an engine that was made with it, for which it
+    stands: one that saves or restores the whole state of a run."""
+    known = interp.kb.by_role(f"{MODULE}.{name}")
+    return ("saves-run" in known or "restores-run" in known) and is_module(interp, value)
+
+
 def model_of_layers(interp: RunView, value: v.Value) -> v.Inst | None:
     """The model that a library gives all layers of, without naming the attributes that hold them: ``model.layers``."""
     if not isinstance(value, v.Member) or not isinstance(value.owner, v.Inst):

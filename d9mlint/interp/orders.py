@@ -40,7 +40,6 @@ from d9mlint.interp.clocks import is_time
 from d9mlint.interp.heap import FIELD, HEAP
 from d9mlint.interp.idle import is_idle_dataset, takes_nothing
 from d9mlint.interp.library.queues import filled_by_several, is_endless
-from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.order_identifiers import IDENTIFIER
 from d9mlint.interp.order_kinds import (
     ANY,
@@ -56,6 +55,7 @@ from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, is_only_ret
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.passed_on import ENUMERATE, passed_on
 from d9mlint.interp.places import Where, function, running
+from d9mlint.interp.reduced_sets import is_reduced
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
@@ -357,7 +357,7 @@ class Orders:
         place = Where(interp, node, subject) if known is None or known.place.aside else known.place
         if known is None or len(place.given) < len(known.place.given):
             # It also comes about where fewer options have to be given.
-            reduced = rule == "DET210" and _is_reduced(interp, node)
+            reduced = rule == "DET210" and is_reduced(interp, node)
             self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone, reduced)
         elif elements == TEXT and known.elements in ("", CELL):
             # Of the callers of a function, this one passes texts.
@@ -1964,36 +1964,6 @@ def _grows(interp: Interp, name: str) -> bool:
                         names.add(target.value.id)
         known = _grown[id(fn)] = (fn, frozenset(names))
     return name in known[1]
-
-
-_REDUCING = frozenset(
-    {"difference", "intersection", "symmetric_difference", "reduce", "or_", "and_", "sub", "xor"}
-)
-"""Methods of sets for which dictionaries have nothing, and functions that combine sets."""
-_CLASSES = frozenset({"set", "frozenset"})
-
-
-def _is_reduced(interp: Interp, node: Any) -> bool:
-    """Whether an expression is, or names, what a set has in common with something, or has not, or what it holds together
-    with something: a dictionary of the elements of a set that has a name has them in the order of that set."""
-    if isinstance(node, m.BinOp):
-        return node.op != "|" or not all(map(_makes_set, (node.left, node.right)))
-    if isinstance(node, m.Name) and "." not in node.id:
-        return any(
-            not isinstance(one, m.Name) and _is_reduced(interp, one) for one in assignments(interp, node.id)
-        )
-    if not isinstance(node, m.Call):
-        return False
-    return called_name(node) in _REDUCING or (called_name(node) == "union" and bool(receiver(node)))
-
-
-def _makes_set(node: m.Expr) -> bool:
-    """Whether an expression makes a set of something, which a dictionary may be made of instead."""
-    if isinstance(node, m.BinOp) and node.op == "|":
-        return _makes_set(node.left) and _makes_set(node.right)
-    if isinstance(node, m.Call):
-        return called_name(node) in _CLASSES and not receiver(node)
-    return isinstance(node, m.Comp | m.Seq) and node.kind == "s"
 
 
 def _assigned_in(interp: Interp, name: str) -> frozenset[str]:

@@ -103,6 +103,10 @@ class RunView(Protocol):
         """Paths of the files that other files of the project import."""
 
     @property
+    def used_files(self) -> frozenset[str]:
+        """Those of them that some file imports which is no test."""
+
+    @property
     def judged(self) -> frozenset[tuple[str, int]]:
         """In a run over unreached code: the functions that are judged."""
 

@@ -144,6 +144,9 @@ Role = Literal[
     "graph-seed",
     "has-parts",
     "has-only",
+    "held-as-given",
+    "held-in-file",
+    "held-in-memory",
     "hides-ops",
     "holds",
     "goes-on",
@@ -562,7 +565,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     What the rest of the program does can take it back: a call of one of ``unless_called`` (names with ``*``,
     anywhere in the program), an attribute of ``unless_assigned`` that some object of a library is given,
     a variable of ``unless_env`` that has one of these values there, a mode of
-    ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. With ``only_called`` it is a hazard
+    ``unless_mode`` that is on, a generator of ``unless_seeded`` that is seeded. With ``unless_in_memory`` it is none where
+    the call is seen to give what is held in memory alone. With ``only_called`` it is a hazard
     only in a program that makes one of these calls somewhere. With ``made_by`` the generators of ``unless_seeded`` are
     those of which a receiver keeps the states when one of these calls makes it: they count as they are there, where it
     is reported, and ``late`` is the rule that reports it if they are seeded after that. An entry with one of these says
@@ -604,6 +608,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     only_env: dict[str, list[str]] = {}
     unless_mode: list[str] = []
     unless_seeded: list[str] = []
+    unless_in_memory: bool = False
     made_by: list[str] = []
     late: str = ""
     devices: list[Device] = []

@@ -1256,9 +1256,11 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
     def _whole_runs(self) -> None:
         """What a library saves of a run lacks what workers have drawn."""
         scopes: set[tuple[str, str]] = set()
+        # What the program adds to what a library saves is reported with that.
+        added = {place.site for place, *_ in self.checkpoints}
         for place, loops in self.runs if self.run_restored else ():
             scope = (place.site.path, place.scope)
-            if scope not in scopes and self._workers_go_on(loops):
+            if place.site not in added and scope not in scopes and self._workers_go_on(loops):
                 scopes.add(scope)
                 self.report(
                     "DET601",

@@ -404,7 +404,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         # A module is printed as its parts and their sizes.
         structures = all(isinstance(one, v.Lit) or has_model(run, [one]) for one in call.args.pos)
         self._note_own(self.counting if structures else self.not_counting, node)
-        if run.entry is None or run.entry.path not in run.imported_files or not isinstance(node, m.Call):
+        if run.entry is None or run.entry.path not in run.used_files or not isinstance(node, m.Call):
             return
         given = list(zip(node.args, call.args.pos, strict=False))
         tensors = tuple(
@@ -425,7 +425,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if role is not None and isinstance(call.node, m.Call):
             # Without an argument it is the receiver that is written.
             given = argument_node(call.node, role.arg, role.pos) if role.arg else call.node.func
-        if given is not None and run.entry.path in run.imported_files:
+        if given is not None and run.entry.path in run.used_files:
             names = tuple(sorted(elements(given, self._looks)))
             self._note_printed(call.node, names, within=_calls_within([given]))
 
@@ -1607,7 +1607,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if strong is weak is head is None and order is not None and not self.reporter.reported("DET202"):
             # Where it is made, nothing shows that it shuffles.
             weak = order
-        imported = self.run.entry is not None and self.run.entry.path in self.run.imported_files
+        imported = self.run.entry is not None and self.run.entry.path in self.run.used_files
         if imported and not training and order is not None and not self._shows_draws():
             self.reporter.doubt(generator.rule, rng)
         found: First | None

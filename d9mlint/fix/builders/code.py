@@ -268,6 +268,12 @@ class Code:
             return ""
         return ".".join([self.imported().get(func.id, func.id), *reversed(parts)])
 
+    def is_of_module(self, func: ast.expr) -> bool:
+        """Whether an expression is an attribute of something that is imported."""
+        while isinstance(func, ast.Attribute):
+            func = func.value
+        return isinstance(func, ast.Name) and func.id in self.imported()
+
     def imported(self) -> dict[str, str]:
         """What the names that imports bind anywhere in the file stand for."""
         if self._imported is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,6 +13,9 @@ from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import generator_edits
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import SAFE, UNSAFE, Context, made
+
+if TYPE_CHECKING:
+    from d9mlint.knowledge import Knowledge
 
 _SEQUENCES = frozenset({"enumerate", "tuple", "zip", "map", "filter", "iter", "reversed", "join", "next"})
 _ARRAYS = frozenset({"array", "asarray", "DataFrame", "Series", "stack", "cat", "concatenate", "tensor"})
@@ -31,7 +35,7 @@ def as_sorted_list(context: Context, finding: Finding, fix: Fix) -> Fix:
         edits = changes.wrap(code, node, "iter(sorted(", "))")
     more = [
         edit
-        for one in _same_listings(code, node)
+        for one in _same_listings(context.known, code, node)
         for edit in _in_list(code, one) or changes.wrap(code, one, "sorted(", ")") or ()
     ]
     if edits is None and not more:
@@ -40,7 +44,7 @@ def as_sorted_list(context: Context, finding: Finding, fix: Fix) -> Fix:
     return msgspec.structs.replace(fix, edits=tuple(every))
 
 
-def _same_listings(code: Code, node: ast.expr) -> list[ast.Call]:
+def _same_listings(known: Knowledge, code: Code, node: ast.expr) -> list[ast.Call]:
     """The other calls in the same function that list the same, whose entries may be paired with those by their places."""
     if not isinstance(node, ast.Call):
         return []
@@ -49,18 +53,35 @@ def _same_listings(code: Code, node: ast.expr) -> list[ast.Call]:
     for one in ast.walk(code.scope(node)):
         if not isinstance(one, ast.Call) or one is node or ast.dump(one) != written:
             continue
-        if not _in_any_order(code, one):
+        if not _in_any_order(known, code, one):
             found.append(one)
     return found
 
 
-def _in_any_order(code: Code, node: ast.expr) -> bool:
-    """Whether an expression is given to a call that its order does not matter to, also as a list of it."""
+def _in_any_order(known: Knowledge, code: Code, node: ast.expr) -> bool:
+    """Whether the order of an expression does not matter to anything that it is given to: a call, ``in``, a comprehension
+    of which that holds, or a variable of whose uses it does."""
     above = code.parents.get(node)
+    if isinstance(above, ast.Compare):
+        return above.left is not node and all(isinstance(op, ast.In | ast.NotIn) for op in above.ops)
+    if isinstance(above, ast.comprehension) and above.iter is node:
+        whole = code.parents.get(above)
+        if isinstance(whole, ast.ListComp | ast.GeneratorExp):
+            return _in_any_order(known, code, whole)
+        return isinstance(whole, ast.SetComp)
+    if isinstance(above, ast.Assign):
+        target = _assigned_to(code, node)
+        uses = _uses(code, target) if isinstance(target, ast.Name) else []
+        return bool(uses) and all(_in_any_order(known, code, one) for one in uses)
     if not (isinstance(above, ast.Call) and above.args[:1] == [node]):
         return False
     name = code.qualified(above.func).removeprefix("builtins.")
-    return name in _IN_ANY_ORDER or (name in ("list", "tuple") and _in_any_order(code, above))
+    if name in _IN_ANY_ORDER or (name in ("list", "tuple") and _in_any_order(known, code, above)):
+        return True
+    entry = known.order(name) if name else None
+    if entry is None and isinstance(above.func, ast.Attribute) and not code.is_of_module(above.func):
+        entry = known.order(f".{above.func.attr}", method=True)
+    return entry is not None and entry.role == "end"
 
 
 _IN_ANY_ORDER = frozenset({"sorted", "len", "set", "frozenset", "min", "max", "any", "all", "sum"})
