@@ -52,7 +52,13 @@ from d9mlint.interp.order_kinds import (
     kind_of_elements,
     takes_key_by_address,
 )
-from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, is_only_returned, use_of_array
+from d9mlint.interp.order_reductions import (
+    PASSED_THROUGH,
+    REDUCED,
+    is_only_returned,
+    use_of_array,
+    use_of_returned,
+)
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.passed_on import ENUMERATE, passed_on
 from d9mlint.interp.places import Where, function, running
@@ -204,8 +210,8 @@ class Orders:
     of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
     loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
     have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
-    gradients are recorded; ``lone`` are running loops that are not among ``loops``, because one round of each comes to
-    what is running now."""
+    gradients are recorded; ``pairs`` are comparisons of arrays, element by element, by their nodes; ``lone`` are running
+    loops that are not among ``loops``, because one round of each comes to what is running now."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -222,6 +228,7 @@ class Orders:
         self.turning = False
         self.fractions: set[int] = set()
         self.fed: dict[Key, None] = {}
+        self.pairs: set[int] = set()
         self.loops: list[Loop] = []
         self.lone: list[order_lone.Lone] = []
         self.rounds: list[Rounds] = []
@@ -1419,13 +1426,14 @@ class Orders:
 
     def returned(self, interp: Interp, func: v.Func, value: v.Value, node: Any, before: int) -> None:
         """A call of the project has given something; ``before`` is the time at which it began."""
-        if self._is_kept(value) and value.birth > before:
-            if (
-                is_only_returned(interp, func.file, func.fn, value.node)
-                and use_of_array(interp, node, None, running(interp)) == REDUCED
-            ):
-                # The caller asks for its form, nobody else has it.
-                self.settled.append(value)
+        parts = value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
+        for index, one in enumerate(parts):
+            if self._is_kept(one) and one.birth > before:
+                if is_only_returned(interp, func.file, func.fn, one.node):
+                    part = None if one is value else index
+                    if use_of_returned(interp, node, part, running(interp)):
+                        # The caller asks for its form, or counts pairs; nobody else has it.
+                        self.settled.append(one)
         site = getattr(node, "start", 0)
         for one in (value, *(value.elts if isinstance(value, v.Items) and value.kind == "t" else ())):
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
@@ -1471,11 +1479,19 @@ class Orders:
             if op in ("in", "not in"):
                 order_sorting.settle(self, value)
         order_identifiers.chosen(self, left, *rights)
+        if id(node) in self.pairs and self.of(left) != self.of(rights[0]):
+            if not any(isinstance(value, v.Lit) for value in (left, *rights)):
+                # How often they agree, place by place, is the same in any order that both have.
+                self.decide(self.merged((left, *rights)))
         if any(op in ("<", ">", "<=", ">=") for op in node.ops):
             for value in (left, *rights):
                 order = self.of(value)
                 if order is not None and order.kind == HASH:
                     self.decide(order)
+
+    def tested(self, node: m.Compare, values: list[v.Value], result: v.Value) -> v.Value:
+        """What a comparison of arrays gives, element by element: in the order that they have."""
+        return self.carried(result, self.merged(values)) if id(node) in self.pairs else result
 
     def hashed(self, interp: Interp, node: Any, given: v.Value, result: v.Value) -> v.Value:
         """``hash(text)``."""
