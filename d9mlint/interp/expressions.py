@@ -504,6 +504,12 @@ def _compare(interp: Interp, node: m.Compare) -> v.Value:
     test, values = compared(interp, node)
     if test.answer is not None:
         return v.Lit(test.answer, test.option)
+    result = _compared(interp, node, values)
+    return interp.orders.tested(node, values, result) if interp.orders.any else result
+
+
+def _compared(interp: Interp, node: m.Compare, values: list[v.Value]) -> v.Value:
+    """What a comparison gives whose answer is not known."""
     if len(values) == 2 and node.ops[0] in _TENSOR_COMPARISONS:
         for one in values:
             if isinstance(one, v.Obj) and one.type == TENSOR:

@@ -135,6 +135,16 @@ def called_in_library(run: RunView, call: m.Call) -> str:
     return run.kb.canonical(found.name) if isinstance(found, v.Ext) else ""
 
 
+def written_arguments(run: RunView, call: m.Call) -> v.Args:
+    """What a call is given, as far as it is known: nothing of it where arguments are unpacked."""
+    if any(isinstance(arg, m.Star) for arg in call.args) or any(one.name is None for one in call.keywords):
+        return v.Args([v.UNKNOWN])
+    return v.Args(
+        [run.value_of(arg) for arg in call.args],
+        {one.name: run.value_of(one.value) for one in call.keywords if one.name is not None},
+    )
+
+
 def printed_before_failing(run: RunView, function: m.Function) -> frozenset[int]:
     """The expressions, by id, that a function only prints in handlers behind which the program fails."""
     found: set[int] = set()

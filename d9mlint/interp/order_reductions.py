@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.naming import called_in_library, written_arguments
 from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import blocks_within
 from d9mlint.ir.forms import targets_of
-from d9mlint.ir.liveness import may_be_shared
-from d9mlint.ir.traversal import parents, variables
+from d9mlint.ir.liveness import may_be_shared, stored_names
+from d9mlint.ir.traversal import called_name, nodes, parents, statements, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -23,24 +25,48 @@ FORM = frozenset({"shape", "dtype", "size", "ndim"})
 """Attributes of arrays that say nothing of the order of their elements."""
 _COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
 """What gives whole numbers."""
-_DEEPEST = 4
-"""From an array to what is predicted for its rows, and on from there, the search goes at most so often."""
+_DEEPEST = 8
+"""From an array to what is computed for its rows, and on from there, the search goes at most so often."""
 REDUCED, PASSED_THROUGH = "reduced", "passed through"
 
 
-def use_of_array(
-    interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None, depth: int = 0
-) -> str:
+def use_of_array(interp: Interp, node: Any, given: v.Value | None, fn: m.Function | None) -> str:
     """``REDUCED`` where the function that makes an array of something asks only for such values of it, as
     ``np.array(sizes).max()`` does; ``PASSED_THROUGH`` where it also goes through its elements, or
-    counts them in pairs with others, or what is predicted for each of them; else nothing."""
-    if fn is None or not isinstance(node, m.Call) or depth > _DEEPEST:
+    counts them in pairs with others, or does so with what it computes for each of them; else nothing."""
+    return _use_of(interp, node, fn, _are_whole(given), 0) if isinstance(node, m.Call) else ""
+
+
+def _use_of(interp: Interp, node: Any, fn: m.Function | None, whole: bool, depth: int) -> str:
+    """The same of an expression that is an array, of whole numbers or not."""
+    if fn is None or depth > _DEEPEST:
         return ""
-    whole = _are_whole(given)
     use = _use(interp, node, fn, whole, depth)
-    if use:
-        return use
-    found = {_use(interp, one, fn, whole, depth) for one in named_uses(interp, interp.frame.file, fn, node)}
+    return use or _joint_use(interp, named_uses(interp, interp.frame.file, fn, node), fn, whole, depth)
+
+
+def use_of_returned(interp: Interp, node: Any, part: int | None, fn: m.Function | None) -> str:
+    """The same of an array that a call gives, or of one of several, to each of which the function gives a name."""
+    if part is None:
+        return use_of_array(interp, node, None, fn)
+    stmt = parents(fn).get(id(node)) if fn is not None else None
+    target = stmt.targets[0] if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 else None
+    if (
+        fn is None
+        or not isinstance(stmt, m.Assign)
+        or not isinstance(target, m.Seq)
+        or part >= len(target.elts)
+    ):
+        return ""
+    name = target.elts[part]
+    if not all(isinstance(one, m.Name) for one in target.elts) or not isinstance(name, m.Name):
+        return ""
+    uses = _uses_of_name(interp, interp.frame.file, fn, name, stmt)
+    return _joint_use(interp, uses, fn, False, 0)
+
+
+def _joint_use(interp: Interp, uses: list[m.Name], fn: m.Function, whole: bool, depth: int) -> str:
+    found = {_use(interp, one, fn, whole, depth) for one in uses}
     if not found or "" in found:
         return ""
     return REDUCED if found == {REDUCED} else PASSED_THROUGH
@@ -51,10 +77,18 @@ def is_only_returned(interp: Interp, file: ModuleFile, fn: m.Function, node: Any
     above = parents(fn)
     if id(node) not in above:
         return False
-    uses = [node] if isinstance(above[id(node)], m.Return) else named_uses(interp, file, fn, node)
-    return any(isinstance(above.get(id(one)), m.Return) for one in uses) and all(
-        isinstance(above.get(id(one)), m.Return) or one.id.partition(".")[2] in FORM for one in uses
+    uses = [node] if _is_returned(node, above) else named_uses(interp, file, fn, node)
+    return any(_is_returned(one, above) for one in uses) and all(
+        _is_returned(one, above) or one.id.partition(".")[2] in FORM for one in uses
     )
+
+
+def _is_returned(node: Any, above: dict[int, Any]) -> bool:
+    """Whether an expression is what a function returns, or one of several things."""
+    holder = above.get(id(node))
+    if isinstance(holder, m.Seq):
+        holder = above.get(id(holder))
+    return isinstance(holder, m.Return) and "." not in getattr(node, "id", "")
 
 
 def named_uses(interp: RunView, file: ModuleFile, fn: m.Function, node: Any) -> list[m.Name]:
@@ -68,11 +102,43 @@ def named_uses(interp: RunView, file: ModuleFile, fn: m.Function, node: Any) -> 
     if stmt.value is node and stmt.targets[0] is not target:
         # It is taken apart: `(name,) = array`.
         return []
+    return _uses_of_name(interp, file, fn, target, stmt)
+
+
+def _uses_of_name(
+    interp: RunView, file: ModuleFile, fn: m.Function, target: m.Name, stmt: m.Assign
+) -> list[m.Name]:
+    above = parents(fn)
     # What stands before it reads what the variable was before, unless a loop comes back to that.
     repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
-    named = variables(fn).get(target.id, ())
-    uses = [one for one in named if one is not target and (repeated or one.start >= stmt.end)]
+    uses = [one for one in variables(fn).get(target.id, ()) if one is not target]
+    earlier, later = _other_values(stmt, target.id, fn)
+    if later is not None:
+        given = set(map(id, nodes(later.targets)))
+        uses = [one for one in uses if stmt.end <= one.start < later.end and id(one) not in given]
+    elif not repeated:
+        uses = [one for one in uses if one.start >= stmt.end]
+    elif earlier is not None:
+        uses = [one for one in uses if not earlier.start <= one.start < stmt.end]
     return [] if uses and may_be_shared(interp.whole(file), fn, {target.id}) else uses
+
+
+def _other_values(stmt: m.Assign, name: str, fn: m.Function) -> tuple[m.Assign | None, m.Assign | None]:
+    """The first statement in the block of this one that gives a name another value before it, and the next one behind it:
+    what stands behind that reads the other value."""
+    holder = parents(fn).get(id(stmt))
+    blocks = (
+        [fn.body] if holder is None else () if isinstance(holder, (m.Try, m.Match)) else blocks_within(holder)
+    )
+    block = next((one for one in blocks if any(x is stmt for x in one)), ())
+    values = [one for one in block if isinstance(one, m.Assign) and name in stored_names(one)]
+    at = next((index for index, one in enumerate(values) if one is stmt), 0)
+    later = values[at + 1] if at + 1 < len(values) else None
+    if later is not None and holder is not None:
+        places = [index for index, one in enumerate(block) if one is stmt or one is later]
+        if any(isinstance(one, m.Jump) for one in statements(block[places[0] : places[1]])):
+            later = None
+    return (values[0] if at else None), later
 
 
 def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:
@@ -92,35 +158,75 @@ def _is_whole(one: v.Value) -> bool:
     return isinstance(one, v.Obj) and one.api in _COUNTING
 
 
-def _use(interp: Interp, node: m.Name | m.Call, fn: m.Function, whole: bool, depth: int) -> str:
+def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) -> str:
     """How an expression that is an array, or names something of one, is used."""
     above = parents(fn)
-    if isinstance(node, m.Call) or "." not in node.id:
-        user = above.get(id(node))
+    user = above.get(id(node))
+    if isinstance(node, m.Name) and "." in node.id:
+        if isinstance(user, m.Call) and user.func is node and "." not in node.id.partition(".")[2]:
+            if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
+                return PASSED_THROUGH
+    else:
         if isinstance(user, (m.For, m.Generator)) and user.iter is node:
             return PASSED_THROUGH
         if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
             return REDUCED
-        call = above.get(id(user)) if isinstance(user, m.Keyword) else user
-        if isinstance(call, m.Call) and _keeps_pairs(interp, node, call, fn, depth):
-            return PASSED_THROUGH
+        if _is_reduced(interp, node, above, whole):
+            return REDUCED
+        return PASSED_THROUGH if _keeps_pairs(interp, node, fn, whole, depth) else ""
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
 
 
-def _keeps_pairs(interp: Interp, node: m.Expr, call: m.Call, fn: m.Function, depth: int) -> bool:
-    """Whether a call counts the pairs of this and another sequence, or gives a row for each of its rows that is used so."""
+def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) -> bool:
+    """Whether the pairs of this array and another sequence are counted, or it is only used for something with a row for each
+    of its rows of which that is so."""
+    above = parents(fn)
+    user = above.get(id(node))
+    if isinstance(user, m.Compare) and len(user.ops) == 1 and not _is_with_number(user, node):
+        # Where both are in one order, it is the same in any how often they agree.
+        interp.orders.pairs.add(id(user))
+        return user.ops[0] in ("==", "!=") and bool(_use_of(interp, user, fn, True, depth + 1))
+    if isinstance(user, (m.Compare, m.BinOp)):
+        if isinstance(user, m.Compare):
+            interp.orders.pairs.add(id(user))
+            whole = True
+        return _is_with_number(user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
+    if isinstance(user, m.Subscript):
+        return _takes_columns(user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
+    call = above.get(id(user)) if isinstance(user, (m.Attr, m.Keyword)) else user
+    if not isinstance(call, m.Call):
+        return False
+    if isinstance(user, m.Attr):
+        keeps = call.func is user and _rows_of(interp, call) == "receiver"
+    elif _is_tallied(interp.kb.order(called_in_library(interp, call)), node, call):
+        return True
+    else:
+        keeps = any(one is node for one in call.args[:1]) and _rows_of(interp, call) == "argument"
+    return keeps and bool(_use_of(interp, call, fn, False, depth + 1))
+
+
+def _is_with_number(node: m.Compare | m.BinOp, array: m.Expr) -> bool:
+    """Whether a comparison or a computation of an array has nothing else but a number."""
+    sides = [node.left, node.right] if isinstance(node, m.BinOp) else [node.left, *node.comparators]
+    others = [one for one in sides if one is not array]
+    return len(others) == 1 and isinstance(others[0], m.Const)
+
+
+def _takes_columns(node: m.Subscript, array: m.Expr) -> bool:
+    """Whether something of each row of an array is taken: ``rows[:, 1]``."""
+    index = node.index.elts if isinstance(node.index, m.Seq) and node.value is array else []
+    return bool(index) and isinstance(index[0], m.Slice) and index[0] == m.Slice(None, None, None)
+
+
+def _rows_of(interp: Interp, call: m.Call) -> str:
+    """Of which array a call gives a row for each row: its ``argument``, as in ``model.predict(rows)``, or ``receiver``."""
     called = called_in_library(interp, call)
-    if called:
-        return _is_tallied(interp.kb.order(called), node, call)
-    rows = bool(call.args) and call.args[0] is node and _gives_rows(interp, call)
-    return rows and bool(use_of_array(interp, call, None, fn, depth + 1))
-
-
-def _gives_rows(interp: Interp, call: m.Call) -> bool:
-    """Whether a method gives a row for each row of its first argument: ``model.predict(rows)``."""
-    name = call.func.id if isinstance(call.func, m.Name) and "." in call.func.id else ""
-    entry = interp.kb.order(f"?.{name.rpartition('.')[2]}", True) if name else None
-    return entry is not None and entry.role == "carry"
+    is_method = isinstance(call.func, m.Attr) or (isinstance(call.func, m.Name) and "." in call.func.id)
+    name = f"?.{called_name(call)}" if is_method and not called else called
+    entry = interp.kb.order(name, is_method and not called)
+    if entry is None or not entry.rows or all_hold(written_arguments(interp, call), entry.when) is not True:
+        return ""
+    return entry.rows
 
 
 def _is_tallied(entry: OrderEntry | None, node: m.Expr, call: m.Call) -> bool:
@@ -147,7 +253,11 @@ def _is_reduced(interp: Interp, node: m.Expr, above: dict[int, Any], whole: bool
     if not name and isinstance(user, m.Compare):
         sides = [one for one in (user.left, *user.comparators) if one is not node]
         return len(sides) == 1 and isinstance(sides[0], m.Const) and _is_reduced(interp, user, above, True)
-    if not isinstance(user, m.Call) or user.keywords:
+    if not isinstance(user, m.Call):
+        return False
+    if name and user.func is func and _rows_of(interp, user) == "receiver":
+        return _is_reduced(interp, user, above, whole)
+    if user.keywords:
         return False
     if name:
         called = user.func is func and not user.args

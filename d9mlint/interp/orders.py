@@ -51,7 +51,14 @@ from d9mlint.interp.order_kinds import (
     kind_of_elements,
     takes_key_by_address,
 )
-from d9mlint.interp.order_reductions import PASSED_THROUGH, REDUCED, is_only_returned, use_of_array
+from d9mlint.interp.order_names import returns_names
+from d9mlint.interp.order_reductions import (
+    PASSED_THROUGH,
+    REDUCED,
+    is_only_returned,
+    use_of_array,
+    use_of_returned,
+)
 from d9mlint.interp.order_sorting import LENGTH, SORTING
 from d9mlint.interp.passed_on import ENUMERATE, passed_on
 from d9mlint.interp.places import Where, function, running
@@ -102,7 +109,8 @@ class Origin(NamedTuple):
     """Where an order came about. ``elements`` says what a set has: ``text``, ``object``, ``cell`` or nothing known;
     ``any`` where the order differs in each process whatever they are. ``lone``
     is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of. ``reduced``
-    is whether a set is what another one has in common with something, or has not."""
+    is whether a set is what another one has in common with something, or has not. ``names`` is whether the function in
+    which it comes about returns the names in a listing and nothing else of it."""
 
     place: Where
     what: str
@@ -113,6 +121,7 @@ class Origin(NamedTuple):
     node: Any = None
     lone: bool = False
     reduced: bool = False
+    names: bool = False
 
 
 class Numbered(NamedTuple):
@@ -132,7 +141,8 @@ class Loop:
     draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own graph. ``cuts`` are where
     statements start that end it after so many rounds. ``stmt`` is the loop, if it is a ``for`` statement. ``taken`` are
     names of what is taken in each round. ``entry`` is the variable that stands for another element in each round, and
-    ``drawn`` are tests that one round alone passes which then draws something."""
+    ``drawn`` are tests that one round alone passes which then draws something. ``site`` is that of the order of what it
+    runs over."""
 
     __slots__ = (
         "assigned",
@@ -149,6 +159,7 @@ class Loop:
         "graphs",
         "names",
         "order",
+        "site",
         "start",
         "stmt",
         "taken",
@@ -174,6 +185,7 @@ class Loop:
         self.names, self.counters = order_sums.names_of(stmt)
         inner = self.counters | _counted_up(stmt)
         self.taken = self.assigned - inner if start is not None else order_sums.given_by(stmt)
+        self.site = 0
         self.draws = self.figures = self.zeroes = self.graph_draws = self.graphs = False
         self.cuts: frozenset[int] = frozenset()
         self.entry: order_lone.Entry | None = None
@@ -204,8 +216,9 @@ class Orders:
     of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
     loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
     have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
-    gradients are recorded; ``lone`` are running loops that are not among ``loops``, because one round of each comes to
-    what is running now."""
+    gradients are recorded; ``pairs`` are comparisons of arrays, element by element, by their nodes; ``named`` are orders,
+    with the calls that gave them, of names that a function has listed; ``lone`` are running loops that are not among
+    ``loops``, because one round of each comes to what is running now."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -222,6 +235,8 @@ class Orders:
         self.turning = False
         self.fractions: set[int] = set()
         self.fed: dict[Key, None] = {}
+        self.pairs: set[int] = set()
+        self.named: set[tuple[Key, int]] = set()
         self.loops: list[Loop] = []
         self.lone: list[order_lone.Lone] = []
         self.rounds: list[Rounds] = []
@@ -347,6 +362,7 @@ class Orders:
         subject: str = "set",
         kind: str = SEQUENCE,
         lone: bool = False,
+        names: bool = False,
     ) -> Order:
         """An order that comes about here."""
         if not hasattr(node, "start"):
@@ -358,7 +374,9 @@ class Orders:
         if known is None or len(place.given) < len(known.place.given):
             # It also comes about where fewer options have to be given.
             reduced = rule == "DET210" and is_reduced(interp, node)
-            self.origins[key] = Origin(place, what, help, sortable, elements, confidence, node, lone, reduced)
+            self.origins[key] = Origin(
+                place, what, help, sortable, elements, confidence, node, lone, reduced, names
+            )
         elif elements == TEXT and known.elements in ("", CELL):
             # Of the callers of a function, this one passes texts.
             self.origins[key] = known._replace(elements=elements)
@@ -438,6 +456,7 @@ class Orders:
         if stmt is not None:
             before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
         loop = Loop(Order(order.keys), env, before, stmt)
+        loop.site = order.site
         self.loops.append(loop)
         if stmt is not None:
             loop.cuts = order_cuts.cuts(stmt, _is_enumerated(value))
@@ -684,7 +703,7 @@ class Orders:
                 self.decide(self._of_each_process(chosen))
             if any(not isinstance(value, v.Lit) for value in args.pos):
                 for loop in self.loops:
-                    self._shown(interp, loop.order, within=True)
+                    self._shown(interp, loop.order._replace(site=loop.site), within=True)
             file = args.kw.get("file")
             if file is not None and not isinstance(file, v.Ext):
                 self.decide(given)
@@ -735,6 +754,7 @@ class Orders:
             kind=IDENTIFIER if entry.gives == "identifier" else SEQUENCE,
             elements=ANY if entry.each_process else "",
             lone=entry.sortable and order_single.may_be_lone(interp, entry, node),
+            names=entry.rule == "DET209" and returns_names(interp, node, running(interp)),
         )
         if entry.gives in ("turns", "taken"):
             self._take_turns(order)
@@ -1031,7 +1051,11 @@ class Orders:
             if (
                 key[0] == "DET215"
                 or (key[0] == "DET211" and not within)
-                or (place.function not in running and place.function[1] != 0)
+                or (
+                    place.function not in running
+                    and place.function[1] != 0
+                    and (key, order.site) not in self.named
+                )
             ):
                 self.decided[key] = None
 
@@ -1419,18 +1443,23 @@ class Orders:
 
     def returned(self, interp: Interp, func: v.Func, value: v.Value, node: Any, before: int) -> None:
         """A call of the project has given something; ``before`` is the time at which it began."""
-        if self._is_kept(value) and value.birth > before:
-            if (
-                is_only_returned(interp, func.file, func.fn, value.node)
-                and use_of_array(interp, node, None, running(interp)) == REDUCED
-            ):
-                # The caller asks for its form, nobody else has it.
-                self.settled.append(value)
+        parts = value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
+        for index, one in enumerate(parts):
+            if self._is_kept(one) and one.birth > before:
+                if is_only_returned(interp, func.file, func.fn, one.node):
+                    part = None if one is value else index
+                    if use_of_returned(interp, node, part, running(interp)):
+                        # The caller asks for its form, or counts pairs; nobody else has it.
+                        self.settled.append(one)
         site = getattr(node, "start", 0)
         for one in (value, *(value.elts if isinstance(value, v.Items) and value.kind == "t" else ())):
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
                 # Nobody else has seen it yet.
                 one.order = one.order._replace(site=site)
+                for key in one.order.keys:
+                    origin = self.origins[key]
+                    if origin.names and origin.place.function == (func.file.path, func.key[1]):
+                        self.named.add((key, site))
 
     def _is_kept(self, value: v.Value) -> TypeGuard[v.Obj]:
         return isinstance(value, v.Obj) and any(one is value for one in self.kept)
@@ -1471,11 +1500,19 @@ class Orders:
             if op in ("in", "not in"):
                 order_sorting.settle(self, value)
         order_identifiers.chosen(self, left, *rights)
+        if id(node) in self.pairs and self.of(left) != self.of(rights[0]):
+            if not any(isinstance(value, v.Lit) for value in (left, *rights)):
+                # How often they agree, place by place, is the same in any order that both have.
+                self.decide(self.merged((left, *rights)))
         if any(op in ("<", ">", "<=", ">=") for op in node.ops):
             for value in (left, *rights):
                 order = self.of(value)
                 if order is not None and order.kind == HASH:
                     self.decide(order)
+
+    def tested(self, node: m.Compare, values: list[v.Value], result: v.Value) -> v.Value:
+        """What a comparison of arrays gives, element by element: in the order that they have."""
+        return self.carried(result, self.merged(values)) if id(node) in self.pairs else result
 
     def hashed(self, interp: Interp, node: Any, given: v.Value, result: v.Value) -> v.Value:
         """``hash(text)``."""

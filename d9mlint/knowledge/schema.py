@@ -928,7 +928,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     in the order in which they were. A ``type`` that is ``of_file`` is read from the file whose name it is given.
     What ``shows`` its arguments gives them to a person to look at; what ``answers`` names in a page also what a
     model has found. The order of a source differs in ``each_process``, whatever its elements are, or may stay what
-    it was. Where the conditions do not hold, the role is the one given as ``otherwise``.
+    it was. What is given has a row for each of the ``rows`` of the first argument, or of the receiver. Where the
+    conditions do not hold, the role is the one given as ``otherwise``.
     """
 
     id: str
@@ -972,7 +973,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     shows: bool = False
     answers: bool = False
     each_process: bool = False
-    otherwise: Literal["", "end", "points"] = ""
+    rows: Literal["", "argument", "receiver"] = ""
+    otherwise: Literal["", "end", "points", "type"] = ""
     confidence: Sureness = "high"
     note: str = ""
     provenance: list[str] = []

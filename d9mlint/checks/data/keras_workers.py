@@ -16,6 +16,7 @@ from d9mlint.interp.events import AnyDrawEvent, CallEvent
 from d9mlint.interp.library.loaders import counts_processors
 from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.named_sizes import assignments, assignments_in_parts
+from d9mlint.interp.naming import written_arguments
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -334,16 +335,7 @@ class KerasWorkers(Rule):
             return None
         key = function.key if function.fn.is_generator else made.maker if isinstance(made, v.Items) else None
         return (
-            _Generator(v.Partial(function, self._written_arguments(call)), key) if key is not None else None
-        )
-
-    def _written_arguments(self, call: m.Call) -> v.Args:
-        """What a call is given, as far as it is known: nothing of it where arguments are unpacked."""
-        if any(isinstance(arg, m.Star) for arg in call.args) or any(
-            one.name is None for one in call.keywords
-        ):
-            return v.Args([v.UNKNOWN])
-        return v.Args(
-            [self.run.value_of(arg) for arg in call.args],
-            {one.name: self.run.value_of(one.value) for one in call.keywords if one.name is not None},
+            _Generator(v.Partial(function, written_arguments(self.run, call)), key)
+            if key is not None
+            else None
         )
