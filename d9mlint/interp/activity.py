@@ -510,7 +510,10 @@ class Activity:
         """A session, or a function, is given a step of a graph."""
         if not _has_step(self._interp) or call.api in _GROUPS:
             return
-        if not call.api.startswith(_BUILDS_ONLY):
+        plain = isinstance(call.owner, (v.Lit, v.Items, v.Mapping)) or self._interp.kb.call_is(
+            "tells", call.api
+        )
+        if not plain and not call.api.startswith(_BUILDS_ONLY):
             self._interp.places.setdefault(GRAPH_HANDED, Where(self._interp, call.node, call.api))
         runs = call.api.rpartition(".")[2] == "run"
         given = [one for value in call.args.values() for one in _nested(value)]

@@ -11,6 +11,7 @@ from d9mlint.interp import (
     callers,
     collated,
     columns,
+    enumerations,
     given_instead,
     graph_devices,
     graphs,
@@ -176,7 +177,8 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     if isinstance(func, v.Member):
         return call_member(interp, func, args, node)
     if isinstance(func, v.Cls):
-        return instantiate(interp, func, args, node)
+        member = enumerations.by_value(interp, func, args)
+        return instantiate(interp, func, args, node) if member is None else member
     if isinstance(func, v.Partial):
         merged = v.Args(
             [*func.args.pos, *args.pos],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import collated, made_tables, parted, shapes, tensors
+from d9mlint.interp import collated, enumerations, made_tables, parted, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
@@ -720,6 +720,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Cls) and _takes_types(interp, value):
         # ``class Agent(Base[int])``
         return value
+    if isinstance(value, v.Cls):
+        member = enumerations.by_name(interp, value, index)
+        if member is not None:
+            return member
     if isinstance(value, v.Inst):
         found = value.cls.find("__getitem__")
         if found is not None and inherits_items(value.cls) and not is_number(index):

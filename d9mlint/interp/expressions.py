@@ -153,6 +153,9 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         return value.func
     if isinstance(value, v.Func) and name in ("__name__", "__qualname__"):
         return v.Lit(value.fn.name)
+    if isinstance(value, v.Lit) and name == "value" and isinstance(value.value, (str, int, float)):
+        # Members of enumerations are known by their values, and literals have no such attribute.
+        return value
     return v.Member(value, name)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.enumerations import enumerates
 from d9mlint.interp.given_instead import others
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.missing_attributes import lacks
@@ -161,10 +162,7 @@ def _constructor(interp: Interp, cls: v.Cls) -> v.Func | None:
     """The method that is given all arguments of which instances of a class of the project are made."""
     if any(one.decorated or one.cls.keywords for one in cls.mro()) or cls.find("__new__") is not None:
         return None
-    if any(
-        interp.kb.role(interp.kb.canonical(one), "enumerates") is not None for one in cls.external_bases()
-    ):
-        # Calling it looks up one of its members.
+    if enumerates(interp, cls):
         return None
     for one in cls.mro():
         if "__init__" in one.env.vars:

@@ -39,6 +39,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete, set_attribute
+from d9mlint.interp.case_tests import as_tests
 from d9mlint.interp.context import CONTEXT, INSTEAD, LOOPS, OPTION, QUIET, RESULT, Active, Question, Running
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
@@ -232,6 +233,7 @@ class Interp:
         # What stands in the place of an object if an option is given, with the option, by the birth of the object.
         self.given_instead: dict[int, list[Instead]] = {}
         self.noted_instead: list[Instead] = []
+        self.case_tests: dict[int, m.If | None] = {}
         # When that was noted of which object, by its birth.
         self.instead_notes: list[tuple[int, int]] = []
         # The values that options have in the branches that are running.
@@ -2188,7 +2190,15 @@ def _exec_jump(interp: Interp, stmt: m.Jump) -> None:
 
 
 def _exec_match(interp: Interp, stmt: m.Match) -> None:
-    cases, certain = _possible_cases(interp, stmt, interp.eval(stmt.subject))
+    subject = interp.eval(stmt.subject)
+    if isinstance(subject, v.Lit) and subject.option:
+        if id(stmt) not in interp.case_tests:
+            interp.case_tests[id(stmt)] = as_tests(stmt)
+        tests = interp.case_tests[id(stmt)]
+        if tests is not None:
+            interp.exec_if(tests)
+            return
+    cases, certain = _possible_cases(interp, stmt, subject)
     runs: list[Callable[[], None]] = []
     for case in cases:
 

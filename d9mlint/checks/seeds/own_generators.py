@@ -9,7 +9,7 @@ import msgspec
 from d9mlint.base.entry_report import IF_READ
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule
-from d9mlint.checks.drawing import FOR_EACH_ITEM
+from d9mlint.checks.drawing import FOR_EACH_ITEM, runs_again
 from d9mlint.checks.seeds.draws import entropy_source, report_changing_seed
 from d9mlint.checks.seeds.ignored import is_ignored
 from d9mlint.interp import values as v
@@ -287,17 +287,21 @@ def _sampler(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
         return
     if all_hold(call.args, entry.when) is False:
         return
+    argument = entry.seed_arg or "seed"
+    anew = entry.seed_value.endswith(")") and runs_again(rule.run)
     rule.report(
         "DET109",
         call.node,
-        f"`{call_text(call)}` without `{entry.seed_arg or 'seed'}=`: "
+        f"`{call_text(call)}` without `{argument}=`: "
         + (
             entry.why
             or "its own generator is seeded from OS entropy, so that suggested values differ between runs"
         ),
-        f"pass `{entry.seed_arg or 'seed'}={entry.seed_value}`",
+        f"make `{entry.seed_value}` once and pass it as `{argument}=`: with a new one every call would draw the same numbers"
+        if anew
+        else f"pass `{argument}={entry.seed_value}`",
         subject=call.api,
-        remedy=(entry.seed_arg or "seed", entry.seed_value),
+        remedy=() if anew else (argument, entry.seed_value),
     )
 
 
