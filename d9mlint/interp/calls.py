@@ -706,17 +706,16 @@ def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func) -> None:
     """A function is registered with a server, which calls it when the program has started: where the program itself does
     that, or serves the application of a module that it imports."""
     owner = decorator.owner if isinstance(decorator, v.Obj | v.Member) else None
-    api = decorator.api if isinstance(decorator, v.Obj) else ""
-    if isinstance(decorator, v.Member) and isinstance(owner, v.Obj):
-        api = f"{owner.type}.{decorator.name}"
-    elif isinstance(decorator, v.Ext):
-        api = decorator.name
-    if interp.kb.role(api, "registers") is not None:
+    api = commands.registering(decorator)
+    starting = interp.kb.role(api, "registers-start")
+    given = decorator.args if isinstance(decorator, v.Obj) else v.NO_ARGS
+    starts = starting is not None and all_hold(given, starting.when) is not False
+    if starts or interp.kb.role(api, "registers") is not None:
         # A function of the library registers with what the program serves, a method with its own application.
         if not interp.importing and (owner is None or interp.entry is interp.frame.file):
-            interp.later(partial(commands.answer, interp, handler))
+            interp.later(partial(commands.answer, interp, handler), first=starts)
         else:
-            commands.keep_handler(owner, handler)
+            commands.keep_handler(owner, handler, first=starts)
 
 
 def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) -> None:
@@ -1441,6 +1440,9 @@ def _callbacks(
                     continue
                 passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
                 given = call(interp, one, each or passed, node)
+                if is_managed(given):
+                    # It enters the context manager of which it is given the function.
+                    manage(interp, given, lambda _: None, node)
                 _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))

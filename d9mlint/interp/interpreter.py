@@ -1994,9 +1994,9 @@ class Interp:
         """A frame in a module's scope, for calls from outside any code."""
         return Frame(mod, file, mod.env, file.relative, None, None)
 
-    def later(self, judge: Callable[[], None]) -> None:
-        """Put something off to the end."""
-        self.pending.append(judge)
+    def later(self, judge: Callable[[], None], first: bool = False) -> None:
+        """Put something off to the end, there before all else or after it."""
+        self.pending.insert(0 if first else len(self.pending), judge)
 
     def drain(self) -> None:
         """Run what was put off to the end: loaders that nothing was seen to iterate."""

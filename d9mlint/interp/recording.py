@@ -825,6 +825,7 @@ _ROLES = {
     "updates": "changes a tensor by what it held before",
     "averages": "keeps an average of weights",
     "registers": "registers a function that a server calls",
+    "registers-start": "registers a function that a server calls before all others",
     "delays": "lets the program wait for a time",
     "serves": "has methods that the library calls which is handed an object of it",
     "called-back": "is called by a trainer at certain times",

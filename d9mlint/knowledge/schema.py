@@ -219,6 +219,7 @@ Role = Literal[
     "rearranges",
     "recomputes",
     "registers",
+    "registers-start",
     "registers-hook",
     "removes-single",
     "reorders",

@@ -40,6 +40,7 @@ from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
 from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy
 from d9mlint.interp.events import (
+    AnswerEvent,
     AttributeEvent,
     BareNameEvent,
     CallEvent,
@@ -362,6 +363,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     prints_elsewhere = remembered(bool)
     """Whether other files print something that is not known."""
 
+    answers_others = remembered(bool)
+    """Whether a server sends somebody what is not known."""
+
     counting = remembered_table(int, bool)
     """Where the entry point's own file shows the parts and sizes of models."""
 
@@ -391,6 +395,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         run = self.run
         if run.entry is not None and run.frame.file.path == run.entry.path and isinstance(node, m.Call):
             places[node.start] = True
+
+    @on(AnswerEvent)
+    def answers(self, event: AnswerEvent) -> None:
+        """A server sends somebody what a function of the program gives."""
+        if not isinstance(event.value, v.Lit):
+            self.answers_others = True
 
     @on_call("builtins.print")
     def prints(self, call: CallEvent) -> None:
@@ -542,7 +552,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     def _asks_form_only(self, rng: str) -> bool:
         """Whether the program asks what it draws for its form, prints or keeps nothing else of it, and saves nothing."""
         run = self.run
-        if run.entry is None or self.shows_elsewhere or where(run, SAVES) is not None:
+        shown = self.shows_elsewhere or self.answers_others
+        if run.entry is None or shown or where(run, SAVES) is not None:
             return False
         kinds = {key[1] for key in self.first.known() if key[0] == rng}
         if where(run, LOADS) is not None and kinds - _REPLACEABLE:
