@@ -543,6 +543,11 @@ class Interp:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
         return any(self.partings.exclusive(time, made) for made in self.partings.made(self))
 
+    @property
+    def trains_networks(self) -> bool:
+        """Whether the program trains what may be a network."""
+        return self.activity.trains_networks
+
     def trains_with(self, time: int) -> bool:
         """Whether the program may train on a path on which it did something at a time."""
         return self.activity.trains_with(time)

@@ -1374,7 +1374,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 and (x.kind not in _REPLACEABLE or x.place.site not in replaced)
                 and (x.kept is None or self._is_read(x.kept))
                 # A program that only uses a model has one whose checkpoint holds all layers.
-                and (training or x.kind != "head")
+                and (self.run.trains_networks or x.kind != "head")
                 and (not seed.aside or self._matters_aside(rng, x, seed.aside))
             }
             left = list(reversed(counting.values()))[:MOST_DRAWS]
@@ -1627,8 +1627,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
         asides = [one for one in (aside, spare, lacking) if one is not None]
-        if training and not (elsewhere_only and strong is None and head is None):
-            firsts = [one for one in (weak, head, strong) if one is not None]
+        if not self.run.trains_networks:
+            # Estimators of other libraries are fitted to what a model gives, whose checkpoint holds all layers.
+            asides = [one for one in asides if one is not lacking]
+        tuned = head if self.run.trains_networks else None
+        if training and not (elsewhere_only and strong is None and tuned is None):
+            firsts = [one for one in (weak, tuned, strong) if one is not None]
             found = min(firsts or asides, key=lambda one: one.place.order, default=None)
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
@@ -1665,7 +1669,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 reason = "the program does not train, and loads weights over the initial ones or is a module of others"
                 self.silent(generator.rule, weak.place, reason)
             elif (of_task := head or lacking) is not None:
-                reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
+                reason = "no model is trained, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
         (
