@@ -1359,7 +1359,7 @@ def _called_by(interp: Interp, api: str) -> tuple[str, ...]:
 
 
 # Arguments that are called, or that hold what is: a library does nothing with others that the program would notice.
-_CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj})
+_CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj, v.Cls})
 
 
 # Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
@@ -1446,7 +1446,7 @@ def _callbacks(
                 _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
-            elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
+            elif isinstance(one, (v.Inst, v.Obj, v.Cls)) and _serve(interp, one, node):
                 continue
             elif isinstance(one, v.Obj) and estimators.is_estimator(one):
                 estimators.handed_over(interp, one, node)
@@ -1469,6 +1469,10 @@ def _callbacks(
             ):
                 call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):
+                for held in flatten(one):
+                    if isinstance(held, v.Cls):
+                        # Routes, each with the class that answers there.
+                        _serve(interp, held, node)
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
@@ -1502,17 +1506,29 @@ def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | No
 
 
 def _serve(interp: Interp, given: v.Value, node: Any) -> bool:
-    """Run the methods of what a library is handed to call them: an object of a class that is there for nothing else, or
-    what one of its methods makes of it. Whether there is such an object."""
+    """Run the methods of what a library is handed to call them: an object of a class that is there for nothing else, what
+    one of its methods makes of it, or the class, of which the library makes objects. Whether there is such an object."""
     served = False
     for one in v.alternatives(given):
         inst = one.owner if isinstance(one, v.Obj) else one
-        if isinstance(inst, v.Inst) and any(
-            interp.kb.role(base, "serves") is not None for base in inst.cls.external_bases()
+        cls = inst.cls if isinstance(inst, v.Inst) else inst
+        if not isinstance(cls, v.Cls) or not any(
+            interp.kb.role(base, "serves") is not None for base in cls.external_bases()
         ):
-            served = True
+            continue
+        served = True
+        if isinstance(inst, v.Inst):
             run_methods(interp, inst, node)
+        else:
+            interp.later(partial(_answer_by, interp, cls, node))
     return served
+
+
+def _answer_by(interp: Interp, cls: v.Cls, node: Any) -> None:
+    """A server makes an object of a class for a request, and calls the methods of it."""
+    made = call(interp, cls, _ANY, node)
+    if isinstance(made, v.Inst):
+        run_methods(interp, made, node)
 
 
 def _is_called_back(interp: Interp, inst: v.Inst) -> bool:

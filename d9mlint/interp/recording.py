@@ -827,7 +827,7 @@ _ROLES = {
     "registers": "registers a function that a server calls",
     "registers-start": "registers a function that a server calls before all others",
     "delays": "lets the program wait for a time",
-    "serves": "has methods that the library calls which is handed an object of it",
+    "serves": "has methods that the library calls which is handed an object of it, or the class",
     "called-back": "is called by a trainer at certain times",
     "restores": "makes instances of classes that are derived from it with the weights of a checkpoint",
     "calls-when-made": "calls some methods of objects of classes that are derived from it when it makes them",
