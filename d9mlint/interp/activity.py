@@ -219,11 +219,6 @@ def trains(interp: RunView) -> bool:
     return TRAIN in interp.places
 
 
-def _trains_networks(interp: Interp) -> bool:
-    """Whether the run reached training of what may have been given a state."""
-    return any(flag == TRAIN for flag, _, _ in interp.activity.times)
-
-
 def _trains_too(interp: Interp) -> bool:
     """Whether a program may train on the path on which a model is given a state. One whose options choose between the two
     goes on with nothing."""
@@ -241,7 +236,7 @@ def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
     """What loaded states are given to: to models that are not trained here, to what may be models that are, or to something
     else."""
     if (
-        _trains_networks(interp)
+        interp.activity.trains_networks
         or GIVES_OPTIMIZER in interp.places
         or (GIVES_NO_MODEL in interp.places and not _only_infers(interp))
         or INFERS not in interp.places
@@ -381,6 +376,11 @@ class Activity:
             and not self._interp.uses("torch")
         ):
             _fits_keras(self._interp, call.node)
+
+    @property
+    def trains_networks(self) -> bool:
+        """Whether the program trains what may be a network: estimators of libraries that have none do not count."""
+        return any(flag == TRAIN for flag, _, _ in self.times)
 
     def trains_with(self, time: int) -> bool:
         """Whether the program may train on a path on which it did something at a time."""

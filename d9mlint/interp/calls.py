@@ -708,17 +708,16 @@ def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func) -> None:
     """A function is registered with a server, which calls it when the program has started: where the program itself does
     that, or serves the application of a module that it imports."""
     owner = decorator.owner if isinstance(decorator, v.Obj | v.Member) else None
-    api = decorator.api if isinstance(decorator, v.Obj) else ""
-    if isinstance(decorator, v.Member) and isinstance(owner, v.Obj):
-        api = f"{owner.type}.{decorator.name}"
-    elif isinstance(decorator, v.Ext):
-        api = decorator.name
-    if interp.kb.role(api, "registers") is not None:
+    api = commands.registering(decorator)
+    starting = interp.kb.role(api, "registers-start")
+    given = decorator.args if isinstance(decorator, v.Obj) else v.NO_ARGS
+    starts = starting is not None and all_hold(given, starting.when) is not False
+    if starts or interp.kb.role(api, "registers") is not None:
         # A function of the library registers with what the program serves, a method with its own application.
         if not interp.importing and (owner is None or interp.entry is interp.frame.file):
-            interp.later(partial(commands.answer, interp, handler))
+            interp.later(partial(commands.answer, interp, handler), first=starts)
         else:
-            commands.keep_handler(owner, handler)
+            commands.keep_handler(owner, handler, first=starts)
 
 
 def _experiment(interp: Interp, decorator: v.Member, func: v.Func, node: Any) -> None:
@@ -1362,7 +1361,7 @@ def _called_by(interp: Interp, api: str) -> tuple[str, ...]:
 
 
 # Arguments that are called, or that hold what is: a library does nothing with others that the program would notice.
-_CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj})
+_CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj, v.Cls})
 
 
 # Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
@@ -1443,10 +1442,13 @@ def _callbacks(
                     continue
                 passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
                 given = call(interp, one, each or passed, node)
+                if is_managed(given):
+                    # It enters the context manager of which it is given the function.
+                    manage(interp, given, lambda _: None, node)
                 _serve(interp, given, node)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
-            elif isinstance(one, (v.Inst, v.Obj)) and _serve(interp, one, node):
+            elif isinstance(one, (v.Inst, v.Obj, v.Cls)) and _serve(interp, one, node):
                 continue
             elif isinstance(one, v.Obj) and estimators.is_estimator(one):
                 estimators.handed_over(interp, one, node)
@@ -1469,6 +1471,10 @@ def _callbacks(
             ):
                 call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):
+                for held in flatten(one):
+                    if isinstance(held, v.Cls):
+                        # Routes, each with the class that answers there.
+                        _serve(interp, held, node)
                 for elt in one.elts:
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
@@ -1502,17 +1508,29 @@ def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | No
 
 
 def _serve(interp: Interp, given: v.Value, node: Any) -> bool:
-    """Run the methods of what a library is handed to call them: an object of a class that is there for nothing else, or
-    what one of its methods makes of it. Whether there is such an object."""
+    """Run the methods of what a library is handed to call them: an object of a class that is there for nothing else, what
+    one of its methods makes of it, or the class, of which the library makes objects. Whether there is such an object."""
     served = False
     for one in v.alternatives(given):
         inst = one.owner if isinstance(one, v.Obj) else one
-        if isinstance(inst, v.Inst) and any(
-            interp.kb.role(base, "serves") is not None for base in inst.cls.external_bases()
+        cls = inst.cls if isinstance(inst, v.Inst) else inst
+        if not isinstance(cls, v.Cls) or not any(
+            interp.kb.role(base, "serves") is not None for base in cls.external_bases()
         ):
-            served = True
+            continue
+        served = True
+        if isinstance(inst, v.Inst):
             run_methods(interp, inst, node)
+        else:
+            interp.later(partial(_answer_by, interp, cls, node))
     return served
+
+
+def _answer_by(interp: Interp, cls: v.Cls, node: Any) -> None:
+    """A server makes an object of a class for a request, and calls the methods of it."""
+    made = call(interp, cls, _ANY, node)
+    if isinstance(made, v.Inst):
+        run_methods(interp, made, node)
 
 
 def _is_called_back(interp: Interp, inst: v.Inst) -> bool:

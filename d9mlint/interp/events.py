@@ -67,6 +67,12 @@ class DecoratedCallEvent(NamedTuple):
     node: Any
 
 
+class AnswerEvent(NamedTuple):
+    """What a function gave that is registered with a server, which sends it to somebody."""
+
+    value: v.Value
+
+
 class ResultEvent(NamedTuple):
     """What a library call gave, for calls whose result is an object."""
 
@@ -335,6 +341,7 @@ Event = (
     CallEvent
     | DecoratorEvent
     | DecoratedCallEvent
+    | AnswerEvent
     | ResultEvent
     | ObjectCallEvent
     | AttributeEvent

@@ -547,6 +547,11 @@ class Interp:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
         return any(self.partings.exclusive(time, made) for made in self.partings.made(self))
 
+    @property
+    def trains_networks(self) -> bool:
+        """Whether the program trains what may be a network."""
+        return self.activity.trains_networks
+
     def trains_with(self, time: int) -> bool:
         """Whether the program may train on a path on which it did something at a time."""
         return self.activity.trains_with(time)
@@ -2004,9 +2009,9 @@ class Interp:
         """A frame in a module's scope, for calls from outside any code."""
         return Frame(mod, file, mod.env, file.relative, None, None)
 
-    def later(self, judge: Callable[[], None]) -> None:
-        """Put something off to the end."""
-        self.pending.append(judge)
+    def later(self, judge: Callable[[], None], first: bool = False) -> None:
+        """Put something off to the end, there before all else or after it."""
+        self.pending.insert(0 if first else len(self.pending), judge)
 
     def drain(self) -> None:
         """Run what was put off to the end: loaders that nothing was seen to iterate."""

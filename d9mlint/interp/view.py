@@ -237,6 +237,10 @@ class RunView(Protocol):
     def now(self) -> int:
         """The time of the run: objects that are made later have a later birth."""
 
+    @property
+    def trains_networks(self) -> bool:
+        """Whether the program trains what may be a network."""
+
     def trains_with(self, time: int) -> bool:
         """Whether the program may train on a path on which it did something at a time."""
 

@@ -222,6 +222,7 @@ Role = Literal[
     "rearranges",
     "recomputes",
     "registers",
+    "registers-start",
     "registers-hook",
     "removes-single",
     "reorders",

@@ -40,6 +40,7 @@ from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
 from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy
 from d9mlint.interp.events import (
+    AnswerEvent,
     AttributeEvent,
     BareNameEvent,
     CallEvent,
@@ -362,6 +363,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     prints_elsewhere = remembered(bool)
     """Whether other files print something that is not known."""
 
+    answers_others = remembered(bool)
+    """Whether a server sends somebody what is not known."""
+
     counting = remembered_table(int, bool)
     """Where the entry point's own file shows the parts and sizes of models."""
 
@@ -391,6 +395,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         run = self.run
         if run.entry is not None and run.frame.file.path == run.entry.path and isinstance(node, m.Call):
             places[node.start] = True
+
+    @on(AnswerEvent)
+    def answers(self, event: AnswerEvent) -> None:
+        """A server sends somebody what a function of the program gives."""
+        if not isinstance(event.value, v.Lit):
+            self.answers_others = True
 
     @on_call("builtins.print")
     def prints(self, call: CallEvent) -> None:
@@ -542,7 +552,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     def _asks_form_only(self, rng: str) -> bool:
         """Whether the program asks what it draws for its form, prints or keeps nothing else of it, and saves nothing."""
         run = self.run
-        if run.entry is None or self.shows_elsewhere or where(run, SAVES) is not None:
+        shown = self.shows_elsewhere or self.answers_others
+        if run.entry is None or shown or where(run, SAVES) is not None:
             return False
         kinds = {key[1] for key in self.first.known() if key[0] == rng}
         if where(run, LOADS) is not None and kinds - _REPLACEABLE:
@@ -1363,7 +1374,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 and (x.kind not in _REPLACEABLE or x.place.site not in replaced)
                 and (x.kept is None or self._is_read(x.kept))
                 # A program that only uses a model has one whose checkpoint holds all layers.
-                and (training or x.kind != "head")
+                and (self.run.trains_networks or x.kind != "head")
                 and (not seed.aside or self._matters_aside(rng, x, seed.aside))
             }
             left = list(reversed(counting.values()))[:MOST_DRAWS]
@@ -1616,8 +1627,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         # One command of a program may train, with a seed, and another one evaluate.
         elsewhere_only = rng in _OF_PARAMETERS and self.loaded is not None and rng not in self.trained
         asides = [one for one in (aside, spare, lacking) if one is not None]
-        if training and not (elsewhere_only and strong is None and head is None):
-            firsts = [one for one in (weak, head, strong) if one is not None]
+        if not self.run.trains_networks:
+            # Estimators of other libraries are fitted to what a model gives, whose checkpoint holds all layers.
+            asides = [one for one in asides if one is not lacking]
+        tuned = head if self.run.trains_networks else None
+        if training and not (elsewhere_only and strong is None and tuned is None):
+            firsts = [one for one in (weak, tuned, strong) if one is not None]
             found = min(firsts or asides, key=lambda one: one.place.order, default=None)
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
@@ -1654,7 +1669,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 reason = "the program does not train, and loads weights over the initial ones or is a module of others"
                 self.silent(generator.rule, weak.place, reason)
             elif (of_task := head or lacking) is not None:
-                reason = "the program does not train, so that the checkpoint is taken to hold the layers of the task"
+                reason = "no model is trained, so that the checkpoint is taken to hold the layers of the task"
                 self.silent(generator.rule, of_task.place, reason)
             return False
         (

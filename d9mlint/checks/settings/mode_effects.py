@@ -13,7 +13,7 @@ from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.own_gradients import is_followed
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.switches import OF_CUDNN
-from d9mlint.interp.tensors import MODULE_OF, TENSOR, detached, no_gradient
+from d9mlint.interp.tensors import MODULE_OF, TENSOR, deciding, detached, device, no_gradient
 from d9mlint.interp.unknown_models import asked_parameters
 from d9mlint.interp.usage import flatten
 
@@ -64,7 +64,15 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if makes_module(run, owner):
         # Models of libraries are modules.
         name = f"{_MODULE}.{method}" if _is_unchanged(run.kb, f"{_MODULE}.{method}") else name
-    return found if _is_unchanged(run.kb, name) else [()]
+    return found if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) else [()]
+
+
+def _works_on_cpu(run: RunView, name: str, call: CallEvent) -> bool:
+    """Whether a function that gives a tensor where those lie that it is given works on the CPU."""
+    entry = run.kb.tensor(name)
+    if entry is None or entry.device not in ("inputs", "first") or makes_module(run, name):
+        return False
+    return device(deciding(run, name, call.args, call.owner)) == "cpu"
 
 
 def may_be_timed(run: RunView, call: CallEvent) -> bool:

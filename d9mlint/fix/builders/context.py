@@ -252,7 +252,8 @@ class Context:
             name = code.qualified(func)
             if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in made:
                 name = f"{code.qualified(made[func.value.id])}.{func.attr}"
-            if name and self.known.role(self.known.canonical(name), "registers") is not None:
+            known = self.known.canonical(name) if name else ""
+            if any(self.known.role(known, role) is not None for role in ("registers", "registers-start")):
                 return True
         return False
 

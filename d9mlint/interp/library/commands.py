@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.events import AnswerEvent
 from d9mlint.interp.library.options import option_params
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ def _decorator_name(decorator: v.Value) -> str:
         return decorator.api
     if isinstance(decorator, v.Member):
         return "?." + decorator.name
+    return decorator.name if isinstance(decorator, v.Ext) else ""
+
+
+def registering(decorator: v.Value) -> str:
+    """The name of the function, or of the method of a known class, that a decorator is or that made it."""
+    owner = decorator.owner if isinstance(decorator, v.Member) else None
+    if isinstance(decorator, v.Member) and isinstance(owner, v.Obj):
+        return f"{owner.type}.{decorator.name}"
+    if isinstance(decorator, v.Obj):
+        return decorator.api
     return decorator.name if isinstance(decorator, v.Ext) else ""
 
 
@@ -66,10 +77,11 @@ def add(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v
     return None
 
 
-def keep_handler(owner: v.Value | None, handler: v.Func) -> None:
-    """A function is registered with an application of another module."""
+def keep_handler(owner: v.Value | None, handler: v.Func, first: bool = False) -> None:
+    """A function is registered with an application of another module, which calls it before the others or after them."""
     if isinstance(owner, v.Obj):
-        _keep(owner, HANDLERS, [handler])
+        others = _kept(owner, HANDLERS)
+        owner.attrs[HANDLERS] = v.Items("l", [handler, *others] if first else [*others, handler])
 
 
 def include(owner: v.Value | None, given: v.Obj) -> None:
@@ -102,6 +114,7 @@ def answer(interp: Interp, handler: v.Func) -> None:
     """A handler is called with a request."""
     interp.state.alive = True
     given = interp.call(handler, v.Args(star=True, dstar=True), None)
+    interp.listeners.tell(AnswerEvent(given))
     if interp.orders.any:
         interp.orders.decide(interp.orders.deep(given))
 
