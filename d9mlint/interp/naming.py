@@ -140,12 +140,12 @@ def printed_before_failing(run: RunView, function: m.Function) -> frozenset[int]
     found: set[int] = set()
     for call in calls_before_failing(function):
         inner = [one for one in nodes([call]) if isinstance(one, m.Call) and one is not call]
-        if run.kb.call_is("tells", _called(run, call)) and all(_makes_text(run, one) for one in inner):
+        if run.kb.call_is("tells", called_method(run, call)) and all(_makes_text(run, one) for one in inner):
             found.update(map(id, nodes([call])))
     return frozenset(found)
 
 
-def _called(run: RunView, call: m.Call) -> str:
+def called_method(run: RunView, call: m.Call) -> str:
     """The same as ``called_in_library``, also for a method of what a function of a library gives: a logger."""
     found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
     if isinstance(found, v.Member) and isinstance(found.owner, v.Obj):

@@ -3,15 +3,16 @@ whether one is there; and those whose elements it takes one after the other, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.naming import called_in_library, called_method
 from d9mlint.ir import nodes as m
+from d9mlint.ir.endings import blocks_within
 from d9mlint.ir.forms import targets_of
 from d9mlint.ir.liveness import may_be_shared
-from d9mlint.ir.traversal import parents, variables
+from d9mlint.ir.traversal import called_name, nodes, parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -68,11 +69,50 @@ def named_uses(interp: RunView, file: ModuleFile, fn: m.Function, node: Any) -> 
     if stmt.value is node and stmt.targets[0] is not target:
         # It is taken apart: `(name,) = array`.
         return []
-    # What stands before it reads what the variable was before, unless a loop comes back to that.
-    repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
-    named = variables(fn).get(target.id, ())
-    uses = [one for one in named if one is not target and (repeated or one.start >= stmt.end)]
+    uses = [one for one in _reached(fn, stmt, target.id, above) if one is not target]
     return [] if uses and may_be_shared(interp.whole(file), fn, {target.id}) else uses
+
+
+def _reached(fn: m.Function, stmt: m.Assign, name: str, above: dict[int, Any]) -> list[m.Name]:
+    """Where a function names what a statement gives a variable: up to where the same block gives it something else."""
+    named = variables(fn).get(name, [])
+    around = list(_around(stmt, above))
+    block = _block_of(fn, stmt, around)
+    place = next((at for at, one in enumerate(block) if one is stmt), len(block))
+    following = next((at for at, one in enumerate(block[place + 1 :], place + 1) if _stores(one, name)), None)
+    if following is not None and not any(isinstance(one, m.Try) for one in around):
+        last = block[following]
+        if not any(isinstance(one, m.Jump) for one in nodes(block[place:following])):
+            stored = _stores(last, name)
+            return [one for one in named if stmt.end <= one.start < last.end and id(one) not in stored]
+    rounds = [one for one in around if isinstance(one, (m.For, m.While))]
+    if not rounds:
+        # What stands before it reads what the variable was before.
+        return [one for one in named if one.start >= stmt.end]
+    first = next((one for one in block[:place] if _stores(one, name)), None)
+    if first is None:
+        return named
+    # Each round gives the variable something else first.
+    begin, stored = rounds[-1].start, _stores(first, name)
+    return [
+        one
+        for one in named
+        if one.start >= stmt.end or (begin <= one.start < first.end and id(one) not in stored)
+    ]
+
+
+def _block_of(fn: m.Function, stmt: m.Stmt, around: list[Any]) -> Sequence[m.Stmt]:
+    """The statements among which a statement stands, as far as they are seen to follow each other."""
+    blocks = blocks_within(around[0]) if around else [fn.body]
+    return next((block for block in blocks if any(one is stmt for one in block)), [])
+
+
+def _stores(stmt: m.Stmt, name: str) -> set[int]:
+    """Where an assignment stores into a variable, by the ids of the nodes."""
+    if not isinstance(stmt, m.Assign):
+        return set()
+    parts = [part for one in stmt.targets for part in (one.elts if isinstance(one, m.Seq) else [one])]
+    return {id(one) for one in parts if isinstance(one, m.Name) and one.id == name}
 
 
 def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:
@@ -95,38 +135,54 @@ def _is_whole(one: v.Value) -> bool:
 def _use(interp: Interp, node: m.Name | m.Call, fn: m.Function, whole: bool, depth: int) -> str:
     """How an expression that is an array, or names something of one, is used."""
     above = parents(fn)
-    if isinstance(node, m.Call) or "." not in node.id:
+    call = _call_of(node, above)
+    if isinstance(node, m.Call) or "." not in node.id or call is not None:
         user = above.get(id(node))
         if isinstance(user, (m.For, m.Generator)) and user.iter is node:
             return PASSED_THROUGH
         if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
             return REDUCED
-        call = above.get(id(user)) if isinstance(user, m.Keyword) else user
-        if isinstance(call, m.Call) and _keeps_pairs(interp, node, call, fn, depth):
+        if call is not None and _keeps_pairs(interp, node, call, fn, depth):
             return PASSED_THROUGH
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
 
 
+def _call_of(node: m.Name | m.Call, above: dict[int, Any]) -> m.Call | None:
+    """The call that an expression is an argument or the receiver of."""
+    user = above.get(id(node))
+    if isinstance(user, m.Keyword) or (isinstance(user, m.Attr) and user.value is node):
+        inner, user = user, above.get(id(user))
+        if isinstance(inner, m.Attr) and (not isinstance(user, m.Call) or user.func is not inner):
+            return None
+    if not isinstance(user, m.Call):
+        return None
+    return user if user.func is node or isinstance(node, m.Call) or "." not in node.id else None
+
+
 def _keeps_pairs(interp: Interp, node: m.Expr, call: m.Call, fn: m.Function, depth: int) -> bool:
     """Whether a call counts the pairs of this and another sequence, or gives a row for each of its rows that is used so."""
+    entry = _entry_of(interp, call)
+    if entry is None:
+        return False
+    if entry.role == "tally":
+        return _is_tallied(entry, node, call)
+    # `model.predict(rows)`, `normalize(rows)`, `rows.astype(float)`
+    given = any(one is node for one in call.args[:1]) or any(one is node for one in nodes([call.func]))
+    return entry.role == "carry" and given and bool(use_of_array(interp, call, None, fn, depth + 1))
+
+
+def _entry_of(interp: Interp, call: m.Call) -> OrderEntry | None:
+    """What a function of a library, or a method of whatever object, has to do with the order of elements."""
     called = called_in_library(interp, call)
     if called:
-        return _is_tallied(interp.kb.order(called), node, call)
-    rows = bool(call.args) and call.args[0] is node and _gives_rows(interp, call)
-    return rows and bool(use_of_array(interp, call, None, fn, depth + 1))
+        return interp.kb.order(called)
+    if isinstance(call.func, m.Name) and "." not in call.func.id:
+        return None
+    return interp.kb.order(called_method(interp, call) or f"?.{called_name(call)}", True)
 
 
-def _gives_rows(interp: Interp, call: m.Call) -> bool:
-    """Whether a method gives a row for each row of its first argument: ``model.predict(rows)``."""
-    name = call.func.id if isinstance(call.func, m.Name) and "." in call.func.id else ""
-    entry = interp.kb.order(f"?.{name.rpartition('.')[2]}", True) if name else None
-    return entry is not None and entry.role == "carry"
-
-
-def _is_tallied(entry: OrderEntry | None, node: m.Expr, call: m.Call) -> bool:
+def _is_tallied(entry: OrderEntry, node: m.Expr, call: m.Call) -> bool:
     """Whether a call counts the pairs of this and another sequence: the order is nothing to it where both have the same."""
-    if entry is None or entry.role != "tally":
-        return False
     weights = {test.arg for test in entry.unless}
     return not any(one.name in weights or not one.name for one in call.keywords) and (
         any(one is node for one in call.args) or any(one.value is node for one in call.keywords)
