@@ -369,6 +369,9 @@ GENERATORS = {
         "for epoch in range(3):\n    print(shuffled(np.ones(3)))\n"
     ),
     "in the body of a loop": "for epoch in range(3):\n    rng = np.random.default_rng()\n    print(rng.random())\n",
+    "by a function that gives it": (
+        "def make():\n    return np.random.default_rng()\n\n\nfor epoch in range(3):\n    print(make().random())\n"
+    ),
 }
 
 
@@ -379,9 +382,23 @@ def test_a_generator_that_is_made_again_and_again_gets_no_fixed_seed(tmp_path: P
     assert found.help.startswith("make the generator once, with a seed, or") and found.fix is None
 
 
+def test_a_transform_that_is_made_for_each_item_gets_no_fixed_seed(tmp_path: Path) -> None:
+    """It would change every item in the same way."""
+    (tmp_path / "requirements.txt").write_text("albumentations==2.0.8\n")
+    (found,) = findings(
+        tmp_path,
+        "import albumentations as A\n\n\ndef build():\n    return A.Compose([A.Rotate(limit=45)])\n\n\n"
+        "for image in range(3):\n    print(build()(image=image))\n",
+        "DET106",
+    )
+    assert found.help.startswith("make `A.Compose` once, with a seed, or")
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "def make():\n    return np.random.default_rng()\n\n\nrng = make()\n"
+        "for epoch in range(3):\n    print(rng.random())\n",
         "rng = np.random.default_rng()\nfor epoch in range(3):\n    print(rng.random())\n",
         "class Flip:\n    def __init__(self):\n        self.rng = np.random.default_rng()\n\n"
         "    def __call__(self, x):\n        return x + self.rng.random()\n\n\nprint(Flip()(np.ones(3)))\n",

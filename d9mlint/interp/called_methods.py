@@ -83,3 +83,21 @@ def waiting(interp: RunView, owner: v.Obj | v.Inst, method: str, runner: RunnerE
         for one in v.alternatives(value):
             for part in one.elts if isinstance(one, v.Items) else (one,):
                 yield from (inst for inst in played(part) if waits_for(interp, inst, runner))
+
+
+def given_before(owner: v.Obj | v.Inst, args: v.Args, runner: RunnerEntry) -> list[v.Inst]:
+    """The objects that a trainer was given by an earlier call, where it keeps them and this call gives it none."""
+    if not runner.keeps:
+        return []
+    given: list[v.Value] = [
+        one for value in args.values() for one in v.alternatives(value) if isinstance(one, v.Inst)
+    ]
+    if given:
+        owner.attrs[_GIVEN] = v.Items("t", given)
+        return []
+    kept = owner.attrs.get(_GIVEN)
+    return [one for one in kept.elts if isinstance(one, v.Inst)] if isinstance(kept, v.Items) else []
+
+
+_GIVEN = "@given"
+"""The objects that a trainer keeps, among its attributes."""

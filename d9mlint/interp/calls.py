@@ -29,7 +29,7 @@ from d9mlint.interp import (
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import accepts
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.called_methods import ANY_METHOD, Called, may_inherit, waiting, waits_for
+from d9mlint.interp.called_methods import ANY_METHOD, Called, given_before, may_inherit, waiting, waits_for
 from d9mlint.interp.containers import (
     BASE,
     SEQUENTIAL,
@@ -1829,7 +1829,8 @@ def _call_member(
     ):
         trainer = runner(interp, owner)
         if trainer is not None:
-            for inst in waiting(interp, owner, name, trainer.entry):
+            before = given_before(owner, args, trainer.entry)
+            for inst in (*waiting(interp, owner, name, trainer.entry), *before):
                 run_methods(interp, inst, node, trainer.entry, name)
     if method.on_class is not None and isinstance(owner, v.Cls):
         given = own_gradients.apply(interp, owner, method.on_class, args, node)

@@ -623,7 +623,9 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
                 results[-1] = interp.eval(node.value)
 
     picks = alone and order_single.picks_one(interp, iterated, first)
-    loops: list[Loop | None] = [None if picks else interp.orders.enter(interp, iterated, first.iter)]
+    loops: list[Loop | None] = [
+        None if picks else interp.orders.enter(interp, iterated, first.iter, comp=node)
+    ]
     interp.orders.begin_rounds(interp, None)
     if known is not None:
         is_open = False
@@ -645,7 +647,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
                 if is_empty(interp, source):
                     is_open = False
                     break
-                loops.append(interp.orders.enter(interp, source, gen.iter))
+                loops.append(interp.orders.enter(interp, source, gen.iter, comp=node))
             one = element(interp, source)
             if interp.orders.any:
                 one = interp.orders.element(interp, source, loops[-1], one, gen.target)

@@ -84,6 +84,24 @@ def _makes_tensor(interp: Interp, uses: _Uses, name: str) -> bool:
     return False
 
 
+def joined(interp: Interp, node: m.Expr | None) -> list[m.Expr]:
+    """What NumPy joins, in the running function, to a variable that has no elements at first: ``rows`` of
+    ``found = np.concatenate((found, rows))``."""
+    name = node.id if isinstance(node, m.Name) and "." not in node.id else ""
+    found: list[m.Expr] = []
+    for one in _uses(body_of(interp)).assigned.get(name, []):
+        called = interp.eval(one.func) if isinstance(one, m.Call) and isinstance(one.func, m.Name) else None
+        if not isinstance(one, m.Call) or not isinstance(called, v.Ext) or not one.args:
+            return []
+        first = one.args[0]
+        given = first.elts if isinstance(first, m.Seq) else one.args[:2]
+        others = [part for part in given if not isinstance(part, m.Name) or part.id != name]
+        if not interp.kb.canonical(called.name).startswith("numpy.") or 0 < len(given) == len(others):
+            return []
+        found += others
+    return found
+
+
 class _Uses(NamedTuple):
     """What a body does with its variables: what each is assigned, those of which elements are computed with, or are
     given to a function of a name, in the order of the code, and those in whose elements it stores numbers; ``counters``

@@ -45,7 +45,7 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
         kind = _elements(interp, value, depth)
         return _HASHED.get(kind, kind)
     if isinstance(value, v.Member):
-        return _of_column(interp, value.owner, value.name, depth)
+        return _of_attribute(interp, value) or _of_column(interp, value.owner, value.name, depth)
     if isinstance(value, v.AnyOf):
         kinds = {kind_of_elements(interp, one, node, depth + 1) for one in value.values}
         return kinds.pop() if len(kinds) == 1 else ""
@@ -152,9 +152,21 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
     if entry.role in ("carry", "end", "sink") and value.args.pos and not method:
         inner = value.args.pos[0]
         if isinstance(inner, v.Obj):
+            if inner.type == "torch.Tensor" and value.api.startswith("numpy."):
+                # An array of a tensor has the numbers in it.
+                return NUMBER
             return _elements(interp, inner, depth + 1) if depth < _DEPTH else ""
         return kind_of_elements(interp, inner, None, depth + 1)
     return ""
+
+
+def _of_attribute(interp: Interp, value: v.Member) -> str:
+    """What the elements of an attribute of a library object are, where the class of that is known."""
+    if not isinstance(value.owner, v.Obj):
+        return ""
+    name = f"{value.owner.type or value.owner.api}.{value.name}"
+    entry = interp.kb.order(name, True)
+    return _HASHED.get(entry.elements, entry.elements) if entry is not None and name in entry.apis else ""
 
 
 def _of_column(interp: Interp, table: v.Value, name: str, depth: int) -> str:
@@ -220,7 +232,7 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
         found = [sample(interp, part, one) for part, one in parts]
         return [v.Items("t", [one[0] if one else v.UNKNOWN for one in found])] if any(found) else []
     kind = kind_of_elements(interp, value, node)
-    if not kind and number_uses.are_numbers(interp, node):
+    if not kind and (number_uses.are_numbers(interp, node) or _joins_numbers(interp, node)):
         kind = NUMBER
     elif not kind and _is_of_column(interp, value):
         if not columns.are_texts(interp, node):
@@ -233,6 +245,12 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
             return sides[0]
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
+
+
+def _joins_numbers(interp: Interp, node: m.Expr | None) -> bool:
+    """Whether a variable holds an array to which nothing but numbers is joined."""
+    parts = number_uses.joined(interp, node)
+    return bool(parts) and all(kind_of_elements(interp, interp.value_of(one), one) == NUMBER for one in parts)
 
 
 def _is_of_column(interp: Interp, value: v.Value) -> bool:

@@ -10,7 +10,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM, only_form
 from d9mlint.ir.scopes import assigned_names
-from d9mlint.ir.traversal import called_name, nodes, receiver
+from d9mlint.ir.traversal import alike, called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -24,7 +24,7 @@ _known: dict[int, tuple[object, frozenset[str]]] = memo()
 def left(interp: Interp, stmt: m.For, loop: Loop) -> None:
     """A loop has ended: its variables have what its last round gave them."""
     variables = interp.frame.env.vars
-    for name in _of_last_round(stmt, interp.frame.function):
+    for name in _of_last_round(stmt, interp.frame.function, loop.numbers is not None):
         value = variables.get(name)
         if isinstance(value, v.AnyOf) and _are_of_one_class(value.values):
             value = value.values[-1]
@@ -44,13 +44,14 @@ def _are_of_one_class(values: Sequence[v.Value]) -> bool:
     )
 
 
-def _of_last_round(stmt: m.For, function: m.Function) -> frozenset[str]:
+def _of_last_round(stmt: m.For, function: m.Function, numbers: bool) -> frozenset[str]:
     """The variables that hold the last element of a loop, or what is read or computed from it, whatever the element is.
     A loop that is broken off, or keeps an element that passes a test, searches for one: there may be only one. Those are
-    left out that are asked for their form later, which may be the same for all elements."""
+    left out that are asked for their form later, which may be the same for all elements. ``numbers`` is whether the loop
+    goes through the numbers of its elements."""
     known = _known.get(id(stmt))
     if known is None or known[0] is not stmt:
-        found = _found(stmt)
+        found = _found(stmt, numbers)
         for one in nodes(function.body) if found else ():
             if isinstance(one, m.Name) and one.start > stmt.end:
                 name, _, rest = one.id.partition(".")
@@ -60,7 +61,7 @@ def _of_last_round(stmt: m.For, function: m.Function) -> frozenset[str]:
     return known[1]
 
 
-def _found(stmt: m.For) -> set[str]:
+def _found(stmt: m.For, numbers: bool) -> set[str]:
     target = stmt.target
     if isinstance(target, m.Seq) and len(target.elts) == 2 and isinstance(stmt.iter, m.Call):
         target = target.elts[1] if called_name(stmt.iter) == "enumerate" else target
@@ -81,9 +82,10 @@ def _found(stmt: m.For) -> set[str]:
         if not isinstance(one, m.Assign) or len(one.targets) != 1 or not isinstance(one.targets[0], m.Name):
             continue
         name = one.targets[0].id
-        if counts[name] == 1 and "." not in name and _is_of(one.value, found, name):
+        taken = numbers and isinstance(one.value, m.Subscript) and alike(one.value.index, target)
+        if counts[name] == 1 and "." not in name and (taken or _is_of(one.value, found, name)):
             found.add(name)
-    return found
+    return found - {target.id} if numbers else found
 
 
 def _run_for_each(stmt: m.For) -> Iterator[m.Stmt]:

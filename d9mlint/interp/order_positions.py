@@ -1,19 +1,28 @@
-"""The positions at which elements are found in sequences: where they are used only to take out what stands there, in the
-same sequence or in one of the same order, the order does not count."""
+"""The positions at which elements are found in sequences, and the numbers by which loops take them: where they are used
+only to take out what stands there, in the same sequence or in one of the same order, the order does not count."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import values as v
+from d9mlint.interp.emptiness import RANGES
+from d9mlint.interp.order_looks import is_only_shown
+from d9mlint.interp.order_sorting import LENGTH
+from d9mlint.interp.passed_on import passed_on
+from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes, parents, variables
 
 if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Order
 
 PLACE = "place"
 """The kind of an order that a position has: that of the sequence in which something was found."""
 _MOST_NAMES = 4
+_BOUNDS = 2
 
 
 def is_index(fn: m.Function | None, node: Any) -> bool:
@@ -44,6 +53,58 @@ def belongs(position: Order | None, order: Order | None) -> bool:
         and position.kind == PLACE
         and (position.keys, position.site) == (order.keys, order.site)
     )
+
+
+def taken_by_number(
+    interp: Interp, value: v.Value, node: Any, stmt: m.For | None, comp: m.Comp | None
+) -> Order | None:
+    """The order of the elements that a loop takes by their numbers: ``for i in range(len(names))`` with ``names[i]``.
+    Elsewhere the numbers are only places where something is stored, or shown."""
+    body: list[Any] = []
+    target = None
+    if stmt is not None:
+        target, body = stmt.target, stmt.body
+    elif comp is not None:
+        target = next((one.target for one in comp.generators if one.iter is node), None)
+        tests = [test for one in comp.generators for test in one.ifs]
+        body = [comp.elt, *([comp.value] if comp.value is not None else []), *tests]
+        body += [one.iter for one in comp.generators if one.iter is not node]
+    order = interp.orders.of(_counted(passed_on(value)))
+    if order is None or not isinstance(target, m.Name):
+        return None
+    if stmt is not None and target.id in assigned_names(stmt):
+        return None
+    fn = running(interp)
+    if fn is None:
+        return None
+    above = parents(fn)
+    taken = False
+    for one in nodes(body):
+        if not isinstance(one, m.Name) or one.id.partition(".")[0] != target.id:
+            continue
+        user = above.get(id(one))
+        if isinstance(user, m.Subscript) and user.index is one and isinstance(user.value, m.Name):
+            held = interp.orders.of(interp.eval(user.value))
+            if held is not None and (held.kind, held.keys, held.site) == (order.kind, order.keys, order.site):
+                taken = True
+                continue
+            stored = above.get(id(user))
+            if isinstance(stored, m.Assign) and any(x is user for x in stored.targets):
+                continue
+        if not is_only_shown(interp, one, fn):
+            return None
+    return order if taken else None
+
+
+def _counted(value: v.Value) -> v.Value | None:
+    """What a range has a number for each element of."""
+    if not isinstance(value, v.Obj) or value.api not in RANGES or value.args.star or value.args.dstar:
+        return None
+    first, last = (None, *value.args.pos)[-2:] if value.args.pos else (None, None)
+    begins = first is None or (isinstance(first, v.Lit) and first.value == 0)
+    if not begins or len(value.args.pos) > _BOUNDS or not isinstance(last, v.Obj) or last.api != LENGTH:
+        return None
+    return last.args.get("obj", 0)
 
 
 def is_given_by_test(node: Any) -> bool:

@@ -142,7 +142,7 @@ class Loop:
     statements start that end it after so many rounds. ``stmt`` is the loop, if it is a ``for`` statement. ``taken`` are
     names of what is taken in each round. ``entry`` is the variable that stands for another element in each round, and
     ``drawn`` are tests that one round alone passes which then draws something. ``site`` is that of the order of what it
-    runs over."""
+    runs over, and ``numbers`` the order of its variable where that is the number of the element that each round takes."""
 
     __slots__ = (
         "assigned",
@@ -158,6 +158,7 @@ class Loop:
         "graph_draws",
         "graphs",
         "names",
+        "numbers",
         "order",
         "site",
         "start",
@@ -190,6 +191,7 @@ class Loop:
         self.cuts: frozenset[int] = frozenset()
         self.entry: order_lone.Entry | None = None
         self.drawn: set[int] = set()
+        self.numbers: Order | None = None
 
 
 class Rounds(NamedTuple):
@@ -446,9 +448,15 @@ class Orders:
 
     # ------------------------------------------------------------------------------------- loops
 
-    def enter(self, interp: Interp, value: v.Value, node: Any, stmt: m.For | None = None) -> Loop | None:
+    def enter(
+        self, interp: Interp, value: v.Value, node: Any, stmt: m.For | None = None, comp: m.Comp | None = None
+    ) -> Loop | None:
         """A loop over a value begins."""
         order = self.iterated(interp, value, node, stmt)
+        numbered = order_positions.taken_by_number(interp, value, node, stmt, comp) if self.origins else None
+        if numbered is not None and numbered.kind not in (SEQUENCE, NESTED):
+            numbered = None
+        order = order or numbered
         if order is None or (stmt is not None and _sorts_walk(interp, value, stmt)):
             return None
         env = interp.frame.env
@@ -458,9 +466,11 @@ class Orders:
         loop = Loop(Order(order.keys), env, before, stmt)
         loop.site = order.site
         self.loops.append(loop)
+        if numbered is not None:
+            loop.numbers = Order(order.keys, INDEX, loop.start, order.site)
         if stmt is not None:
             loop.cuts = order_cuts.cuts(stmt, _is_enumerated(value))
-            loop.entry = order_lone.entry(interp, value, stmt)
+            loop.entry = order_lone.entry(interp, value, stmt) if numbered is None else None
             for name in _counted_up(stmt):
                 if _is_int(before.get(name)):
                     index = v.Obj("?", "?")
@@ -485,6 +495,8 @@ class Orders:
         self, interp: Interp, iterated: v.Value, loop: Loop | None, element: v.Value, target: m.Expr
     ) -> v.Value:
         """What a loop over a value gives: folders of a walk have arbitrary names, a count is an index."""
+        if loop is not None and loop.numbers is not None:
+            return self.carried(element, loop.numbers)
         if loop is not None and isinstance(target, m.Name) and target.id not in loop.assigned:
             loop.given = target.id
         walk = _walk_of(interp, iterated) or _sorted_walk(interp, iterated)

@@ -38,7 +38,7 @@ class ResumedTrainers(Rule):
 
     codes = ("DET602", "DET603")
     uses = remembered_table(str, bool)
-    """The RNGs that are drawn from."""
+    """The RNGs that are drawn from once training goes on."""
     splits = remembered(list[str])
     """What has split the examples, drawing from an RNG that is not seeded."""
     generators = remembered(set[Site])
@@ -62,9 +62,9 @@ class ResumedTrainers(Rule):
 
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
-        """An RNG is drawn from."""
+        """An RNG is drawn from. What is drawn before a trainer goes on is drawn again by a program that resumes."""
         rng, entry, _ = event
-        if entry.kind not in ("init", "split") and rng in _RNGS:
+        if self.places and entry.kind not in ("init", "split") and rng in _RNGS:
             self.uses[rng] = True
 
     @on_call(LOADER)

@@ -24,7 +24,7 @@ from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, parents
 from d9mlint.knowledge.versions import matches, split
 from d9mlint.project.modules import ModuleFile
 
@@ -156,9 +156,11 @@ def _generator(rule: Rule, call: CallEvent, entry: RngEntry, place: Any) -> None
         help = f"pass `lambda: {factory}(0)` instead of `{factory}`"
     anew = takes_seed and not option and not factory and _is_made_anew(rule, call.node)
     if anew:
+        draws_only = (rule.run.kb.result_type(call.api) or call.api) in GENERATOR_TYPES
+        made = "the generator" if draws_only else f"`{call_text(call)}`"
         help = (
-            "make the generator once, with a seed, or pass a seed that depends on the item: with a fixed one every call "
-            "would draw the same numbers"
+            f"make {made} once, with a seed, or pass a seed that depends on the item: with a fixed one every call "
+            "would draw the same numbers" + _with_others(rule, entry, call.api)
         )
     rule.report(
         "DET106",
@@ -179,12 +181,25 @@ def _is_made_anew(rule: Rule, node: Any) -> bool:
     """Whether a generator is made for one use, again and again: in a loop, or by a function that is called for each
     item."""
     run = rule.run
-    func, stmt = run.frame.func, run.statement
+    frame, stmt = run.frame, run.statement
+    while isinstance(stmt, m.Return) and stmt.value is node and frame.caller is not None:
+        # What a function gives is made again and again where it is called so.
+        node, frame = frame.began(), frame.caller
+        stmt = _statement_of(frame.function, node)
+    func = frame.func
     if not run.loops and (func is None or func.fn.name not in FOR_EACH_ITEM):
         return False
     if isinstance(stmt, m.Assign) and stmt.value is node:
         return all(isinstance(one, m.Name) and "." not in one.id for one in stmt.targets)
-    return not isinstance(stmt, m.Return) or stmt.value is not node
+    return stmt is not None and (not isinstance(stmt, m.Return) or stmt.value is not node)
+
+
+def _statement_of(function: m.Function, node: Any) -> m.Stmt | None:
+    """The statement that an expression stands in."""
+    above = parents(function)
+    while node is not None and not isinstance(node, m.Stmt):
+        node = above.get(id(node))
+    return node
 
 
 def _kept(rule: Rule, node: Any) -> str:
