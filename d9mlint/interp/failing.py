@@ -22,6 +22,7 @@ from d9mlint.interp.missing_attributes import lacks
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.interp.unset_attributes import SET_BY_NAME, is_unset
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.scopes import bound_names, own_names, times_stored
 from d9mlint.ir.traversal import children, nodes, statements
@@ -29,6 +30,7 @@ from d9mlint.ir.traversal import children, nodes, statements
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
+_asking: dict[int, tuple[m.Expr, tuple[m.Expr, ...]]] = memo()
 _MAP = "builtins.map"
 _DEFINED = frozenset(dir(builtins)) | frozenset({"copyright", "credits", "exit", "license", "quit"})
 # Of Python 2, which the program may be run with.
@@ -83,8 +85,26 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
         return node is not None
     return any(
         _reads_unset(interp, one) if isinstance(one, m.Name) else one is not node and _raises(interp, one)
-        for one in _evaluated(node)
+        for one in _that_may_raise(node)
     )
+
+
+def _that_may_raise(node: m.Expr) -> tuple[m.Expr, ...]:
+    """Those of the names and calls that an expression evaluates in all cases of which more than their form says whether they
+    raise; memoised while the expression lives."""
+    known = _asking.get(id(node))
+    if known is None or known[0] is not node:
+        found = tuple(one for one in _evaluated(node) if _is_asked(one))
+        known = _asking[id(node)] = (node, found)
+    return known[1]
+
+
+def _is_asked(node: m.Expr) -> bool:
+    """Whether a name is that of an attribute, or a call is one of a name or of a method of what a call makes."""
+    if isinstance(node, m.Name):
+        return "." in node.id
+    called = node.func if isinstance(node, m.Call) else None
+    return isinstance(called, m.Name) or (isinstance(called, m.Attr) and isinstance(called.value, m.Call))
 
 
 def _reads_unset(interp: Interp, node: m.Name) -> bool:

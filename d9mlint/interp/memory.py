@@ -127,10 +127,12 @@ class MemoryLog:
 class Memory:
     """What the listeners of a run remember. They reach it through the fields of their classes alone."""
 
-    __slots__ = ("_cells", "_logs", "_outer")
+    __slots__ = ("_cells", "_logs", "_outer", "_outer_cells")
 
-    def __init__(self, cells: dict[Cell, Any] | None = None, outer: Memory | None = None) -> None:
-        self._cells: dict[Cell, Any] = {} if cells is None else cells
+    def __init__(self, outer: Memory | None = None) -> None:
+        # A speculation copies a list, set or dictionary of the run when it looks at it. At most of them it does not look.
+        self._outer_cells: dict[Cell, Any] = {} if outer is None else outer._cells
+        self._cells: dict[Cell, Any] = self._outer_cells.copy()
         self._logs: list[MemoryLog] = []
         self._outer = outer
 
@@ -154,10 +156,19 @@ class Memory:
 
     def forked(self) -> Memory:
         """The same memory for a speculation: what happens there is forgotten."""
-        return Memory(
-            {c: type(x)(x) if isinstance(x, (list, set, dict)) else x for c, x in self._cells.items()},
-            outer=self,
-        )
+        return Memory(outer=self)
+
+    def _own(self, cell: Cell, default: Any) -> Any:
+        """What a cell holds, which may be changed."""
+        found = self._cells.get(cell, default)
+        if (
+            self._outer is not None
+            and isinstance(found, (list, set, dict))
+            and self._outer_cells.get(cell) is found
+        ):
+            kind: Any = type(found)
+            found = self._cells[cell] = kind(found)
+        return found
 
     def changed(self) -> None:
         """Something that a run's outcome depends on was noted."""
@@ -189,7 +200,10 @@ class Memory:
 
     def note(self, cell: Cell, item: Any) -> None:
         """Add an item to a cell that only grows."""
-        self._cells.setdefault(cell, []).append(item)
+        notes = self._own(cell, None)
+        if notes is None:
+            notes = self._cells[cell] = []
+        notes.append(item)
         if self._logs:
             self._logs[-1].notes.append((cell, item))
 
@@ -197,17 +211,17 @@ class Memory:
         """What a cell that only grows holds."""
         if self._logs:
             self.changed()
-        found: list[Any] = self._cells.get(cell, [])
+        found: list[Any] = self._own(cell, [])
         return found
 
     def get(self, cell: Cell, default: Any = None) -> Any:
         """What a cell holds."""
         self._read(cell)
-        return self._cells.get(cell, default)
+        return self._own(cell, default)
 
     def make(self, cell: Cell, make: Callable[[], Any]) -> Any:
         """What a cell holds, made where it holds nothing."""
-        found = self._cells.get(cell, self)
+        found = self._own(cell, self)
         if found is self:
             self._read(cell)
             found = make()

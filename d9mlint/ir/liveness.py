@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -28,6 +29,8 @@ _known: dict[int, tuple[object, frozenset[int]]] = memo()
 _shared: dict[int, tuple[object, frozenset[str]]] = memo()
 _tests: dict[int, tuple[object, list[m.Name]]] = memo()
 _constants: dict[int, tuple[object, Mapping[str, bool]]] = memo()
+_declaring: dict[int, tuple[m.Function, frozenset[str]]] = memo()
+_reading: dict[int, tuple[m.Function, frozenset[str]]] = memo()
 _decided: dict[tuple[int, frozenset[tuple[str, bool]]], tuple[object, frozenset[int]]] = memo()
 
 
@@ -99,7 +102,7 @@ def declared_global(facts: m.FileFacts) -> Set[str]:
 
 
 def _assigned_once(function: m.Function) -> dict[str, bool]:
-    if not _BY_TEXT.isdisjoint(_read(function.body)):
+    if not _BY_TEXT.isdisjoint(_read_by(function)):
         return {}
     times = Counter(param.name for param in function.params)
     for node in nodes(function.body):
@@ -350,13 +353,13 @@ def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
     """The names that the rest of a file reads, or declares as those of another scope: of a function's variables, what is
     defined in it."""
     is_module = function is facts.functions[0]
-    shared = set[str]() if is_module else _read(function.body) & _BY_TEXT
+    shared = set[str]() if is_module else _read_by(function) & _BY_TEXT
 
     def sees(other: m.Function | m.Class) -> bool:
         return other is not function and (is_module or function.start <= other.start < function.end_of_body)
 
     for other in filter(sees, facts.functions):
-        shared |= _read(other.body) - own_names(other)
+        shared |= _read_by(other) - own_names(other)
         shared |= _read([*other.decorators, *(x.default for x in other.params if x.default)])
         shared |= _declared(other)
     for cls in filter(sees, facts.classes):
@@ -366,11 +369,24 @@ def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
 
 def declares(function: m.Function, names: set[str]) -> bool:
     """Whether a function declares some names as those of another scope, or may reach variables without naming them."""
-    return not _declared(function).isdisjoint(names) or not _BY_TEXT.isdisjoint(_read(function.body))
+    return not _declared(function).isdisjoint(names) or not _BY_TEXT.isdisjoint(_read_by(function))
 
 
-def _declared(function: m.Function) -> set[str]:
-    return {name for one in nodes(function.body) if isinstance(one, m.ScopeDecl) for name in one.names}
+def _declared(function: m.Function) -> frozenset[str]:
+    """The names that a function declares as those of another scope; memoised while it lives."""
+    known = _declaring.get(id(function))
+    if known is None or known[0] is not function:
+        scopes = (one.names for one in nodes(function.body) if isinstance(one, m.ScopeDecl))
+        known = _declaring[id(function)] = (function, frozenset(chain.from_iterable(scopes)))
+    return known[1]
+
+
+def _read_by(function: m.Function) -> frozenset[str]:
+    """All variables that the body of a function names; memoised while it lives."""
+    known = _reading.get(id(function))
+    if known is None or known[0] is not function:
+        known = _reading[id(function)] = (function, frozenset(_read(function.body)))
+    return known[1]
 
 
 def _found(
@@ -384,7 +400,7 @@ def _found(
         if isinstance(node, (m.Assign, m.AnnAssign)):
             _stored(node, stored)
     stored -= _declared(function)
-    if not stored or not _BY_TEXT.isdisjoint(_read(function.body)):
+    if not stored or not _BY_TEXT.isdisjoint(_read_by(function)):
         return frozenset()
     left = frozenset(stored) if kept and function.name == "<module>" else _NONE
     analysis = _Liveness(frozenset(stored), decided or {}, passed=passed)
@@ -395,7 +411,7 @@ def _found(
 def unread_change(function: m.Function, stmt: m.ExprStmt, name: str, kept: bool) -> bool:
     """Whether nothing in a function reads in which order a variable holds its elements after a statement has put them into
     another one, other than that statement itself in a later round. What is ``kept`` others may read behind it."""
-    if not _BY_TEXT.isdisjoint(_read(function.body)):
+    if not _BY_TEXT.isdisjoint(_read_by(function)):
         return False
     names = frozenset({name})
     analysis = _Liveness(names, {}, stmt.start)

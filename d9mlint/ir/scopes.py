@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,8 @@ _declared: dict[int, tuple[object, frozenset[str]]] = memo()
 _stored: dict[int, tuple[object, frozenset[str]]] = memo()
 _guarded: dict[int, tuple[object, dict[str, list[m.Compare]]]] = memo()
 _handled: dict[int, tuple[object, frozenset[str]]] = memo()
+_own: dict[int, tuple[m.Function, frozenset[str]]] = memo()
+_times: dict[int, tuple[m.Function, Counter[str]]] = memo()
 
 
 def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
@@ -41,26 +44,41 @@ def names_assigned(body: list[m.Stmt]) -> set[str]:
 
 
 def own_names(function: m.Function) -> frozenset[str]:
-    """Parameters of a function and names that it assigns as its own: what it reads by them is its own too."""
+    """Parameters of a function and names that it assigns as its own: what it reads by them is its own too. Memoised
+    while the function lives."""
+    known = _own.get(id(function))
+    if known is not None and known[0] is function:
+        return known[1]
     names = {param.name for param in function.params}
     outer: set[str] = set()
     for stmt in statements(function.body):
         _targets(stmt, names)
         if isinstance(stmt, m.ScopeDecl):
             outer.update(stmt.names)
-    return frozenset(names - outer)
+    result = frozenset(names - outer)
+    _own[id(function)] = (function, result)
+    return result
 
 
 def times_stored(function: m.Function, name: str) -> int:
-    """In how many places a function's own variable gets a value: as a parameter, or in its body."""
-    places = sum(param.name == name for param in function.params)
+    """In how many places a function's own variable gets a value: as a parameter, or in its body. Memoised while the
+    function lives."""
+    known = _times.get(id(function))
+    if known is None or known[0] is not function:
+        known = _times[id(function)] = (function, _count_stored(function))
+    return known[1][name]
+
+
+def _count_stored(function: m.Function) -> Counter[str]:
+    times = Counter(param.name for param in function.params)
     for stmt in statements(function.body):
         names: set[str] = set()
         _targets(stmt, names)
-        places += name in names or (
-            isinstance(stmt, m.Match) and any(name in case.binds for case in stmt.cases)
-        )
-    return places + sum(isinstance(one, m.Walrus) and one.target == name for one in nodes(function.body))
+        if isinstance(stmt, m.Match):
+            names.update(*(case.binds for case in stmt.cases))
+        times.update(names)
+    times.update(one.target for one in nodes(function.body) if isinstance(one, m.Walrus))
+    return times
 
 
 def bound_names(facts: m.FileFacts) -> frozenset[str]:
