@@ -163,6 +163,7 @@ Role = Literal[
     "known-parts",
     "leaves-out",
     "leaves-out-items",
+    "leaves-weights",
     "left-out",
     "loads-checkpoint",
     "loads-weights",
