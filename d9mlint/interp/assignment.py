@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import parted, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import timed
+from d9mlint.interp.containers import in_places
 from d9mlint.interp.data import (
     binary,
     element,
@@ -89,7 +90,7 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
     fitting = [
         known
         for one in v.alternatives(value)
-        if (known := elements(interp, one, None)) is not None
+        if (known := elements(interp, one, None) or in_places(one, len(target.elts))) is not None
         and (len(known) >= len(target.elts) - 1 if starred else len(known) == len(target.elts))
     ]
     if fitting:
@@ -98,6 +99,7 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
             and tensors.second(interp, one) is None
             and fields(one) is None
             and not (isinstance(one, v.Obj) and v.BATCH_PARTS in one.attrs)
+            and in_places(one, len(target.elts)) is None
             for one in v.alternatives(value)
         )
         rows = [_spread(known, len(target.elts), starred[0]) if starred else known for known in fitting]

@@ -70,6 +70,14 @@ def known_layers(value: v.Obj) -> list[v.Value] | None:
     return first.elts if first.elts and known else None
 
 
+def in_places(value: v.Value, count: int) -> list[v.Value] | None:
+    """The modules of a list of modules that is unpacked into so many variables: those that are known are all of them where
+    they are as many."""
+    container = container_of(value)
+    held = parts(container) if container is not None and container.api not in _DICTS else []
+    return held if len(held) == count else None
+
+
 def made_in_round(interp: Interp, module: v.Obj | v.Inst) -> None:
     """Note of a module that a loop makes one in each round, where only one round of it is run."""
     loop = next((one for one in reversed(interp.loops) if one.start == interp.repeating), None)
@@ -125,9 +133,16 @@ def any_part(value: v.Obj) -> v.Value:
     """One of the modules in a container: of many, one of each kind."""
     kinds: dict[Any, v.Value] = {}
     for part in parts(value):
-        kind = part.cls if isinstance(part, v.Inst) else part.api if isinstance(part, v.Obj) else part
-        kinds.setdefault(kind, part)
+        kinds.setdefault(_kind(part), part)
     return v.join(list(kinds.values())[: v.MAX_ALTERNATIVES])
+
+
+def _kind(part: v.Value, depth: int = 0) -> Any:
+    """What modules that are alike have in common: their class, and that of the modules in them."""
+    if not isinstance(part, v.Obj):
+        return part.cls if isinstance(part, v.Inst) else part
+    held = parts(part) if depth < _DEEPEST else []
+    return part.api, *(_kind(one, depth + 1) for one in held)
 
 
 def _names(value: v.Obj) -> v.Mapping | None:

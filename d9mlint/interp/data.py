@@ -619,6 +619,8 @@ def has_elements(interp: Interp, value: v.Obj) -> bool:
     """Whether something is known of what a library object is taken apart into."""
     if value.type == TENSOR or one_of(interp, value) is not None or parted.part(interp, value, None):
         return True
+    if not is_dict(value) and parts(value):
+        return True
     return any(map(interp.kb.result_type, (f"{value.api}.element[]", f"{value.type}.pair[]")))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
+from d9mlint.interp.heap import HEAP, Tracked
 from d9mlint.interp.passed_on import PASS_THROUGH, inside
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
+    from d9mlint.interp.heap import Activation
     from d9mlint.interp.interpreter import Interp
 
 RANGE = "builtins.range"
@@ -38,10 +40,8 @@ _DEPTH = 4
 
 def is_empty(interp: Interp, value: v.Value, depth: int = 0) -> bool:
     """Whether going through a value gives nothing."""
-    if isinstance(value, v.Items):
-        return not value.elts and not value.open and (value.kind == "t" or not _may_have_grown(interp, value))
-    if isinstance(value, v.Mapping):
-        return not value.items and not value.open and not _may_have_grown(interp, value)
+    if isinstance(value, v.Items | v.Mapping):
+        return _has_nothing(value) and _found_empty(value)
     if isinstance(value, v.Lit):
         return value.value in ("", b"") and not value.option
     if isinstance(value, v.AnyOf):
@@ -55,9 +55,41 @@ def is_empty(interp: Interp, value: v.Value, depth: int = 0) -> bool:
     return depth < _DEPTH and _passes_nothing_on(interp, value, depth + 1)
 
 
-def _may_have_grown(interp: Interp, value: v.Items | v.Mapping) -> bool:
-    """Whether an earlier round of a loop that is run once for all of them may have filled a container."""
-    return value.birth < interp.repeating
+def _found_empty(value: v.Items | v.Mapping) -> bool:
+    """A container is empty in the first round of a loop that is run once for all of them; where a round fills it, the next
+    one is run too."""
+    act = HEAP.act
+    if value.birth < act.start:
+        act.found_empty.add(value)
+    return True
+
+
+def filled(round_: Activation, before: dict[str, v.Value], now: dict[str, v.Value]) -> set[Any]:
+    """Where something is after a round of a loop that found an empty container there: in this container, or in what has been
+    put in its place as an attribute or variable. The variables of the running function are given apart."""
+    empty = round_.found_empty
+    if not empty:
+        return set()
+    found: set[Any] = {one.birth for one in round_.written if one in empty and not _has_nothing(one)}
+    for place, (_, _, _, _, new) in round_.writes.items():
+        read = round_.reads.get(place)
+        if read is not None and isinstance(read[4], Tracked) and read[4] in empty and not _has_nothing(new):
+            found.add(place)
+    found.update(
+        name
+        for name, value in before.items()
+        if isinstance(value, Tracked) and value in empty and not _has_nothing(now.get(name))
+    )
+    return found
+
+
+def _has_nothing(value: object) -> bool:
+    """Whether a value is a container that is known to be empty, or one of several."""
+    if isinstance(value, v.AnyOf):
+        return all(map(_has_nothing, value.values))
+    if isinstance(value, v.Items):
+        return not value.elts and not value.open
+    return isinstance(value, v.Mapping) and not value.items and not value.open
 
 
 def _passes_nothing_on(interp: Interp, value: v.Obj, depth: int) -> bool:

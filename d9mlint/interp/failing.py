@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
+from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.enumerations import enumerates
 from d9mlint.interp.given_instead import others
 from d9mlint.interp.library.loaders import LOADER
@@ -24,7 +25,7 @@ from d9mlint.interp.unset_attributes import SET_BY_NAME, is_unset
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.liveness import may_be_shared
-from d9mlint.ir.scopes import bound_names, own_names, times_stored
+from d9mlint.ir.scopes import bound_names, own_names, target_names, times_stored
 from d9mlint.ir.traversal import children, nodes, statements
 
 if TYPE_CHECKING:
@@ -85,13 +86,23 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
         return node is not None
     return any(
         _reads_unset(interp, one) if isinstance(one, m.Name) else one is not node and _raises(interp, one)
-        for one in _that_may_raise(node)
+        for one in _asked(interp, node)
     )
 
 
+def _asked(interp: Interp, node: m.Expr) -> Iterator[m.Expr]:
+    """The names and calls that an expression evaluates in all cases and of which more than the form says whether they
+    raise."""
+    for one in _that_may_raise(node):
+        if isinstance(one, m.Comp):
+            yield from _of_each_element(interp, one)
+        else:
+            yield one
+
+
 def _that_may_raise(node: m.Expr) -> tuple[m.Expr, ...]:
-    """Those of the names and calls that an expression evaluates in all cases of which more than their form says whether they
-    raise; memoised while the expression lives."""
+    """These names and calls as far as the expression alone tells them, and the comprehensions among what it evaluates;
+    memoised while the expression lives."""
     known = _asking.get(id(node))
     if known is None or known[0] is not node:
         found = tuple(one for one in _evaluated(node) if _is_asked(one))
@@ -100,9 +111,12 @@ def _that_may_raise(node: m.Expr) -> tuple[m.Expr, ...]:
 
 
 def _is_asked(node: m.Expr) -> bool:
-    """Whether a name is that of an attribute, or a call is one of a name or of a method of what a call makes."""
+    """Whether a name is that of an attribute, or a call is one of a name or of a method of what a call makes, or it is a
+    comprehension."""
     if isinstance(node, m.Name):
         return "." in node.id
+    if isinstance(node, m.Comp):
+        return True
     called = node.func if isinstance(node, m.Call) else None
     return isinstance(called, m.Name) or (isinstance(called, m.Attr) and isinstance(called.value, m.Call))
 
@@ -319,7 +333,7 @@ def has_raised(interp: Interp, node: m.Expr | None = None) -> bool:
     if interp.entry is None or interp.guessing or interp.uncertain or file.notebook:
         return False
     name = missed.id.partition(".")[0]
-    if not any(one is missed for one in _evaluated(node)) or not _is_undefined(interp, name):
+    if not any(one is missed for one in _in_all_cases(interp, node)) or not _is_undefined(interp, name):
         return False
     if interp.may_set_in(file, name):
         return False
@@ -364,7 +378,11 @@ def _end_with_none(interp: Interp, node: m.Expr, given: m.Expr) -> None:
         return
     stmt = interp.statement
     whole = stmt.iter if isinstance(stmt, m.For) else getattr(stmt, "value", None)
-    if whole is None or not any(one is given for one in _evaluated(whole)) or not _stays_none(interp, given):
+    if (
+        whole is None
+        or not any(one is given for one in _in_all_cases(interp, whole))
+        or not _stays_none(interp, given)
+    ):
         return
     interp.gap("failing-call", f"`{given.id}` is None", node)
     end_lost(interp)
@@ -400,11 +418,11 @@ def _stores_none(stmt: m.Stmt, name: str) -> bool:
 
 
 def _evaluated(node: m.Expr) -> Iterator[m.Expr]:
-    """The names in an expression that are read, and the calls that are made, whenever it is evaluated."""
+    """The names in an expression that are read, and the calls and comprehensions in it, whenever it is evaluated."""
     parts: list[Any] = [node]
     while parts:
         one = parts.pop()
-        if isinstance(one, (m.Name, m.Call)):
+        if isinstance(one, (m.Name, m.Call, m.Comp)):
             yield one
         if isinstance(one, m.Name):
             continue
@@ -418,6 +436,48 @@ def _evaluated(node: m.Expr) -> Iterator[m.Expr]:
             parts += [one.left, one.comparators[0]]
         elif not isinstance(one, m.Lambda):
             parts += children(one)
+
+
+def _in_all_cases(interp: Interp, node: m.Expr) -> Iterator[m.Expr]:
+    """The names in an expression that are read, and the calls that are made, whenever it is evaluated, also for each element
+    of a comprehension that surely has one."""
+    for one in _evaluated(node):
+        if isinstance(one, m.Comp):
+            yield from _of_each_element(interp, one)
+        else:
+            yield one
+
+
+def _of_each_element(interp: Interp, node: m.Comp) -> Iterator[m.Expr]:
+    """What a comprehension evaluates at least once, where what it goes through has elements and it leaves none out: all but
+    what is the element itself, or is taken from it."""
+    if node.kind == "g" or not all(
+        not one.ifs and _has_elements(interp, one.iter) for one in node.generators
+    ):
+        return
+    targets = set[str]()
+    for clause in node.generators:
+        target_names(clause.target, targets)
+    for part in (node.elt, *([node.value] if node.value is not None else [])):
+        for one in _in_all_cases(interp, part):
+            named = nodes([one.func if isinstance(one, m.Call) else one])
+            if not any(isinstance(x, m.Name) and x.id.partition(".")[0] in targets for x in named):
+                yield one
+
+
+def _has_elements(interp: Interp, node: m.Expr) -> bool:
+    """Whether an expression is a display with elements, or a range up to a number above zero, whatever options are given."""
+    if isinstance(node, m.Seq):
+        return any(not isinstance(one, m.Star) for one in node.elts)
+    if not isinstance(node, m.Call) or len(node.args) != 1 or node.keywords:
+        return False
+    last = node.args[0]
+    if not isinstance(node.func, m.Name) or not isinstance(last, m.Name | m.Const):
+        return False
+    ranges = interp.lookup(node.func.id)
+    number = value_of(interp, last) if isinstance(last, m.Name) else v.Lit(last.value)
+    known = isinstance(number, v.Lit) and type(number.value) is int and number.value > 0
+    return isinstance(ranges, v.Ext) and ranges.name in RANGES and known and not v.option_of(number)
 
 
 def end_lost(interp: Interp) -> None:

@@ -77,13 +77,15 @@ class Activation:
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
     classes, modules and what they hold (those of remembered imports in ``named``, as bits of ``NAMES``). ``written`` are
     the owners of what is in ``writes``, with their versions before the first of them; ``circumstances`` what was asked of
-    what is active (see ``context``). A round of a loop is one too, inside of that of its function, which ``began`` first."""
+    what is active (see ``context``); ``found_empty`` the containers that had no elements when something went through them.
+    A round of a loop is one too, inside of that of its function, which ``began`` first."""
 
     __slots__ = (
         "asked",
         "began",
         "changed",
         "circumstances",
+        "found_empty",
         "hinted",
         "named",
         "names",
@@ -101,6 +103,7 @@ class Activation:
         self.asked: set[tuple[str, str, bool]] = set()
         self.changed: set[tuple[str, str]] = set()
         self.circumstances: set[tuple[str, str, Any]] = set()
+        self.found_empty: set[Tracked] = set()
         self.hinted: set[tuple[str, str]] = set()
         self.names: set[str] = set()
         self.named = 0
@@ -185,6 +188,7 @@ class Heap:
         act.asked |= ended.asked
         act.changed |= ended.changed
         act.circumstances |= ended.circumstances
+        act.found_empty.update(one for one in ended.found_empty if one.birth < start)
         act.hinted |= ended.hinted
         act.names |= ended.names
         act.named |= ended.named

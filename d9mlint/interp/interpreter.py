@@ -41,6 +41,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete, set_attribute
 from d9mlint.interp.case_tests import as_tests
 from d9mlint.interp.context import CONTEXT, INSTEAD, LOOPS, OPTION, QUIET, RESULT, Active, Question, Running
+from d9mlint.interp.emptiness import filled
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
     BareNameEvent,
@@ -1459,14 +1460,18 @@ class Interp:
 
     def _rounds(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
         """Run the body of a loop for all of its rounds: once, and again as long as what it leaves in an attribute that
-        decides what runs (a switch, a method, nothing) is what no round has found there."""
+        decides what runs (a switch, a method, nothing) is what no round has found there, or something is in a container in
+        which a round has found nothing."""
         found: set[Any] = set()
         # What an inner loop leaves, the next round of the outer one finds.
         for _ in range(MAX_ROUNDS if self.loops.depth == 1 else MAX_INNER_ROUNDS):
             began = HEAP.act.began
             HEAP.push().began = began
+            variables = self.frame.env.vars
+            before = {name: variables[name] for name in assigned_names(stmt) if name in variables}
             self._loop_body(body, stmt, havoc)
-            left = _switches(HEAP.pop())
+            ended = HEAP.pop()
+            left = _switches(ended) | filled(ended, before, self.frame.env.vars)
             if left <= found or not self.state.alive:
                 break
             found |= left

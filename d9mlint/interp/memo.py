@@ -8,7 +8,7 @@ was never read does not matter. What the call wrote is written again, and object
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -63,6 +63,8 @@ class Outcome(NamedTuple):
     checked: list[int]
     # What it asked of what is active, with the answers.
     circumstances: tuple[tuple[Question, Any], ...]
+    # What it found empty, see ``heap.Activation``.
+    found_empty: tuple[Tracked, ...]
 
 
 def shape(value: v.Value | None, depth: int = 0) -> Any:
@@ -136,6 +138,7 @@ def remember(
         trail,
         [len(HEAP.rebound)],
         circumstances,
+        tuple(act.found_empty),
     )
 
 
@@ -200,7 +203,7 @@ def replay(
         return None
     except _Mismatch:
         return None
-    _look_again(outcome)
+    _look_again(outcome, objects)
     act = HEAP.act
     start, noted, written = act.start, act.reads, act.writes
     for access in outcome.reads:
@@ -225,11 +228,11 @@ def replay(
 def repeat(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value:
     """Let the running activation have made the call again, whatever it reads now: what it gave is shared, and what
     it wrote to its arguments is written to those that stand in their places."""
-    _look_again(outcome)
     objects: dict[Tracked, Tracked] = {}
     for then, now in zip(outcome.arguments, arguments, strict=False):
         if isinstance(then, Tracked) and isinstance(now, Tracked) and type(then) is type(now):
             objects.setdefault(then, now)
+    _look_again(outcome, objects)
     given = {one for one in outcome.arguments if isinstance(one, Tracked)}
     for access in outcome.writes:
         owner = objects.get(access[0])
@@ -242,8 +245,9 @@ def repeat(outcome: Outcome, arguments: tuple[v.Value, ...]) -> v.Value:
     return objects.get(value, value) if isinstance(value, Tracked) else value  # type: ignore[return-value]
 
 
-def _look_again(outcome: Outcome) -> None:
+def _look_again(outcome: Outcome, objects: Mapping[Tracked, Tracked]) -> None:
     act = HEAP.act
+    act.found_empty.update(objects.get(one, one) for one in outcome.found_empty)
     act.names |= outcome.names
     act.named |= outcome.named
     act.circumstances.update(question for question, _ in outcome.circumstances)

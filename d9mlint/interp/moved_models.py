@@ -47,7 +47,7 @@ def may_be_moved_by(interp: RunView, call: CallEvent) -> bool:
     known, and one of a library that is not PyTorch itself; also one that makes weights of a tensor that may be elsewhere."""
     if runner_of(interp, call.api, call.args) is not None:
         return True
-    if call.api.startswith(_LEAVING) and interp.kb.role(call.api, "moves-models") is None:
+    if _leaves(interp, call):
         entry = interp.kb.tensor(call.api)
         if entry is not None and entry.grad == "leaf":
             return not _is_on_cpu(call.args.get("data", 0))
@@ -61,6 +61,22 @@ def may_be_moved_by(interp: RunView, call: CallEvent) -> bool:
     owner = call.owner.receiver if isinstance(call.owner, v.Super) else call.owner
     held = [owner, *owner.attrs.values()] if isinstance(owner, v.Inst) else []
     return has_model(interp, held) or has_model(interp, handed_over(call.args))
+
+
+def _leaves(interp: RunView, call: CallEvent) -> bool:
+    """Whether a function is one of PyTorch or Python that leaves weights where they are, but for what its arguments say, or
+    a method that does, which the class of a model has from a library."""
+    if interp.kb.role(call.api, "moves-models") is not None:
+        return False
+    owner = call.owner.receiver if isinstance(call.owner, v.Super) else call.owner
+    if call.api.startswith(_LEAVING):
+        return True
+    method = f"torch.nn.Module.{call.api.rpartition('.')[2]}"
+    return (
+        isinstance(owner, v.Inst)
+        and has_model(interp, [owner])
+        and any(interp.kb.role(api, "leaves-weights") is not None for api in (method, call.api))
+    )
 
 
 def may_be_replaced(interp: RunView, event: ObjectAttributeEvent) -> bool:

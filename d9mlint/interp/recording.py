@@ -766,6 +766,7 @@ ROLES = {
     "reads-command-line": "gives a configuration of what the command line says",
     "takes-configuration": "gives a configuration with the content of what it is given",
     "moves-models": "moves the weights of a model that it is given",
+    "leaves-weights": "leaves the weights of its receiver on their device",
     "configuration-file": "gives the configuration in the file that the argument names",
     "configured": "starts what its receiver was configured for",
     "configures": "configures its receiver",

@@ -18,7 +18,11 @@ from d9mlint.ir.scopes import bound_by, own_names, target_names
 from d9mlint.ir.traversal import children, nodes, parents
 
 _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
-"""Functions that reach variables without naming them."""
+"""Functions that reach variables without naming them, where they are called,"""
+_OF_GIVEN = frozenset({"vars", "dir"})
+"""and those that look at an object instead where they are given one: ``vars(args)``."""
+_ANY = "*"
+"""Stands, among the names that are read, for all variables."""
 ATTRIBUTES_BY_TEXT = frozenset({"getattr", "vars", "__dict__", "__getstate__", "asdict", "pickle"})
 """Names in files that may reach attributes without naming them."""
 _PICKLE = "pickle"
@@ -102,7 +106,7 @@ def declared_global(facts: m.FileFacts) -> Set[str]:
 
 
 def _assigned_once(function: m.Function) -> dict[str, bool]:
-    if not _BY_TEXT.isdisjoint(_read_by(function)):
+    if _ANY in _read_by(function):
         return {}
     times = Counter(param.name for param in function.params)
     for node in nodes(function.body):
@@ -181,9 +185,9 @@ def readers(facts: m.FileFacts, name: str) -> list[int] | None:
         named = [
             one
             for one in nodes([*body, *function.decorators])
-            if isinstance(one, m.Name) and one.id.partition(".")[0] in {name, *_BY_TEXT}
+            if isinstance(one, m.Name) and one.id.partition(".")[0] == name
         ]
-        if any(one.id in _BY_TEXT for one in named):
+        if any(map(_reaches_all, nodes([*body, *function.decorators]))):
             return None
         stores = [
             target
@@ -330,9 +334,9 @@ def is_only_tested(facts: m.FileFacts, function: m.Function, name: str) -> bool:
     """Whether a function only assigns one of its variables and asks what is in it."""
     if may_be_shared(facts, function, {name}) or name in _declared(function):
         return False
-    read = [one for one in nodes(function.body) if isinstance(one, m.Name)]
-    if any(one.id in _BY_TEXT for one in read):
+    if _ANY in _read_by(function):
         return False
+    read = [one for one in nodes(function.body) if isinstance(one, m.Name)]
     stores = 0
     for one in nodes(function.body):
         if isinstance(one, m.Assign):
@@ -346,14 +350,14 @@ def may_be_shared(facts: m.FileFacts, function: m.Function, names: set[str]) -> 
     known = _shared.get(id(function))
     if known is None or known[0] is not function:
         known = _shared[id(function)] = (function, _elsewhere(facts, function))
-    return not known[1].isdisjoint(names | _BY_TEXT)
+    return not known[1].isdisjoint(names | {_ANY})
 
 
 def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
     """The names that the rest of a file reads, or declares as those of another scope: of a function's variables, what is
     defined in it."""
     is_module = function is facts.functions[0]
-    shared = set[str]() if is_module else _read_by(function) & _BY_TEXT
+    shared = set[str]() if is_module else _read_by(function) & {_ANY}
 
     def sees(other: m.Function | m.Class) -> bool:
         return other is not function and (is_module or function.start <= other.start < function.end_of_body)
@@ -369,7 +373,7 @@ def _elsewhere(facts: m.FileFacts, function: m.Function) -> frozenset[str]:
 
 def declares(function: m.Function, names: set[str]) -> bool:
     """Whether a function declares some names as those of another scope, or may reach variables without naming them."""
-    return not _declared(function).isdisjoint(names) or not _BY_TEXT.isdisjoint(_read_by(function))
+    return not _declared(function).isdisjoint(names) or _ANY in _read_by(function)
 
 
 def _declared(function: m.Function) -> frozenset[str]:
@@ -400,7 +404,7 @@ def _found(
         if isinstance(node, (m.Assign, m.AnnAssign)):
             _stored(node, stored)
     stored -= _declared(function)
-    if not stored or not _BY_TEXT.isdisjoint(_read_by(function)):
+    if not stored or _ANY in _read_by(function):
         return frozenset()
     left = frozenset(stored) if kept and function.name == "<module>" else _NONE
     analysis = _Liveness(frozenset(stored), decided or {}, passed=passed)
@@ -411,7 +415,7 @@ def _found(
 def unread_change(function: m.Function, stmt: m.ExprStmt, name: str, kept: bool) -> bool:
     """Whether nothing in a function reads in which order a variable holds its elements after a statement has put them into
     another one, other than that statement itself in a later round. What is ``kept`` others may read behind it."""
-    if not _BY_TEXT.isdisjoint(_read_by(function)):
+    if _ANY in _read_by(function):
         return False
     names = frozenset({name})
     analysis = _Liveness(names, {}, stmt.start)
@@ -587,8 +591,21 @@ def _stored(stmt: m.Assign | m.AnnAssign, names: set[str]) -> None:
 
 
 def _read(parts: Iterable[Any]) -> set[str]:
-    """All variables that some nodes name, and those below them."""
-    return _named(nodes(parts))
+    """All variables that some nodes name, and those below them, and ``_ANY`` where they may reach others."""
+    held = list(nodes(parts))
+    found = _named(held)
+    if not found.isdisjoint(_BY_TEXT) and any(map(_reaches_all, held)):
+        found.add(_ANY)
+    return found
+
+
+def _reaches_all(node: Any) -> bool:
+    """Whether a call may reach variables without naming them."""
+    if not isinstance(node, m.Call) or not isinstance(node.func, m.Name):
+        return False
+    # `vars(sys.modules[__name__])` are those of the module.
+    given = node.func.id in _OF_GIVEN and node.args and not isinstance(node.args[0], m.Subscript)
+    return node.func.id in _BY_TEXT and not given
 
 
 def _named(parts: Iterable[Any]) -> set[str]:

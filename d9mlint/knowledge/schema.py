@@ -166,6 +166,7 @@ Role = Literal[
     "known-parts",
     "leaves-out",
     "leaves-out-items",
+    "leaves-weights",
     "left-out",
     "loads-checkpoint",
     "loads-weights",

@@ -325,7 +325,8 @@ def is_visible(run: RunView, dataset: v.Value, depth: int = 0) -> bool:
             return bool(dataset.args.pos or dataset.args.kw) and all(
                 is_visible(run, a, depth + 1) for a in dataset.args.values()[:1]
             )
-        if dataset.api.startswith(_QUIET_LIBRARIES) or run.kb.role(dataset.api, "quiet-datasets") is not None:
+        quiet = dataset.api.startswith(_QUIET_LIBRARIES) or _is_augmentation(run, dataset.api)
+        if quiet or run.kb.role(dataset.api, "quiet-datasets") is not None:
             # Everything but paths and flags is a transform; those of the preparation do not run in workers.
             args = held(run, dataset)
             given = [*args.pos, *(x for k, x in args.kw.items() if not k.startswith("pre_"))]
@@ -353,6 +354,11 @@ def _quiet_helper(run: RunView, value: v.Value, depth: int) -> bool:
     if isinstance(value, v.Items):
         return all(_quiet_helper(run, one, depth + 1) for one in value.elts)
     return True
+
+
+def _is_augmentation(run: RunView, api: str) -> bool:
+    """Whether it is known from which generators a transform draws where it is used: from no others."""
+    return any(entry.kind == "augment" and entry.at == "use" for entry in run.kb.rng(api))
 
 
 def _has_hidden(run: RunView, dataset: v.Value | None, depth: int) -> bool:
