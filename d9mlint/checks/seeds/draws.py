@@ -1162,12 +1162,16 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         """A layer is given something."""
         self._unpickled(event.obj, event.node)
         site = made_at(event.obj)
-        if site is None or ("torch", site) not in self.initial:
+        if site is None or (("torch", site) not in self.initial and not self._draws_when_called(event.obj)):
             return
         self._by_default([site])
         if not is_loaded(event.obj):
             self.called[site] = Moment(self.run.steps)
             self.called_unloaded.add(self._whole_model(event.obj))
+
+    def _draws_when_called(self, layer: v.Obj) -> bool:
+        """Whether the first call of a layer draws its initial weights, which is followed after it is told."""
+        return any(entry.kind == "init" and entry.at == "use" for entry in self.run.kb.rng(layer.api))
 
     def _whole_model(self, layer: v.Obj) -> v.Inst | v.Obj:
         """The outermost model of whose methods a call of a layer is a part; the layer itself where there is none."""

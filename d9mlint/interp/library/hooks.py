@@ -40,7 +40,7 @@ def register(interp: Interp, owner: v.Value, role: RoleEntry, args: v.Args, node
             interp.call(hook, _ANY, node)
         return v.Obj(_HANDLE, "", args, node)
     whole = _whole(interp, owner)
-    if whole is None or interp.at_module_level():
+    if whole is None or interp.importing:
         return None
     handle = v.Obj(_HANDLE, "", v.Args([hook], args.kw), node)
     handle.owner = whole
