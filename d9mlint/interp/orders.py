@@ -19,6 +19,7 @@ from d9mlint.interp import (
     columns,
     number_uses,
     order_cuts,
+    order_encoded,
     order_files,
     order_growth,
     order_identifiers,
@@ -572,12 +573,15 @@ class Orders:
                 entry.role in _LATE
                 and not (entry.key and entry.key in args.kw)
                 and not _any_set(args, owner)
+                and not order_encoded.converts(entry, args)
                 and not (interp.sharing and entry.role == "grow")
                 and not (interp.sharing_files and entry.role == "write")
             )
         ):
             return result
         role = entry.role if entry is not None else ""
+        if entry is not None and order_encoded.converts(entry, args):
+            self.decide(order_encoded.order_of(interp, entry, args, node))
         if entry is not None and entry.library and not _is_of(interp, entry.library, owner):
             entry, role = None, ""
         if entry is not None and role != "type" and not _applies(entry, args, owner):
@@ -718,7 +722,7 @@ class Orders:
                     self._shown(interp, loop.order._replace(site=loop.site), within=True)
             file = args.kw.get("file")
             if file is not None and not isinstance(file, v.Ext):
-                self.decide(given)
+                self.decide(merge((given, self._written_sets(interp, args.pos, node))))
                 if self.loops:
                     self._written(interp, file, node)
         elif role == "carry" or role == "":

@@ -922,7 +922,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``lazy`` takes elements when it is iterated, not before: these attributes of what it gives do not depend on
     their order. What ``commutes`` gives, when it is applied to its own result and one value after the other, the
     same whatever their order. Where all of ``appends`` hold, what is written is added to the file that the first
-    argument names. ``tested`` are arguments, with their positions, of which it only matters which elements they
+    argument names. ``converts`` names the argument that is a function, which makes of a set in the data what is saved.
+    ``tested`` are arguments, with their positions, of which it only matters which elements they
     have: data that the program tests for its elements is not taken to be kept for its order. ``looked_up`` are
     arguments whose elements are looked up by a key, unless ``unless`` holds: their order is not that of the
     result. What takes ``numbers`` raises where it is given texts; a sink that ``finds`` gives the position of an
@@ -962,6 +963,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sorts: bool = False
     commutes: bool = False
     appends: list[Condition] = []
+    converts: str = ""
     tested: dict[str, int] = {}
     looked_up: dict[str, int] = {}
     numbers: bool = False
