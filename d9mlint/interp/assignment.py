@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import parted, rng, tensors
+from d9mlint.interp import made_tables, parted, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import timed
 from d9mlint.interp.containers import in_places
@@ -185,6 +185,7 @@ def delete(interp: Interp, target: m.Expr) -> None:
     """``del target`` for items and attributes."""
     if isinstance(target, m.Subscript):
         owner, index = interp.eval(target.value), interp.eval(target.index)
+        made_tables.deleted(owner, index)
         if is_environ(interp, owner) and isinstance(index, v.Lit):
             interp.unset_env(str(index.value))
         elif isinstance(owner, v.Mapping) and isinstance(index, v.Lit):

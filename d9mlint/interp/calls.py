@@ -19,6 +19,7 @@ from d9mlint.interp import (
     layer_modes,
     memo,
     optimizers,
+    order_cells,
     parted,
     recursion,
     rng,
@@ -1446,6 +1447,8 @@ def _callbacks(
                     # It enters the context manager of which it is given the function.
                     manage(interp, given, lambda _: None, node)
                 _serve(interp, given, node)
+                if each is not None:
+                    order_cells.given(interp, node, given)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
             elif isinstance(one, (v.Inst, v.Obj, v.Cls)) and _serve(interp, one, node):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.columns import TABLES
@@ -17,6 +17,8 @@ _CHANGED = "@cells changed"
 """Attribute of a table of which cells were replaced that have no known name."""
 _IN_PLACE = "inplace"
 """The argument with which methods of tables change them."""
+_TAKING_OUT = "pop"
+"""The method that takes a column out."""
 _STEPS = 8
 _NUMBERED = v.Obj("builtins.range")
 
@@ -43,6 +45,38 @@ def column(interp: Interp, table: v.Value | None, name: str) -> v.Value | None:
             return None
         table = table.owner
     return None
+
+
+def deleted(owner: v.Value, index: v.Value) -> None:
+    """``del table[name]``."""
+    if isinstance(owner, v.Obj) and owner.type.startswith(TABLES):
+        if isinstance(index, v.Lit) and isinstance(index.value, str):
+            owner.attrs[index.value] = v.UNKNOWN
+        else:
+            changed(owner)
+
+
+def columns_of(interp: Interp, table: v.Value) -> list[v.Value]:
+    """What is known of the columns of a table, as far as none of them may be taken out or have other cells by now."""
+    if not isinstance(table, v.Obj) or _CHANGED in table.attrs or _has_in_place(interp, table):
+        return []
+    if any(_TAKING_OUT in interp.whole(one).words for one in _files(interp, table)):
+        return []
+    found = {name: one for name, one in table.attrs.items() if not name.startswith("@")}
+    role = interp.kb.role(table.api, "makes-table")
+    data = table.args.get(role.arg, role.pos) if role is not None else None
+    if isinstance(data, v.Mapping):
+        found = {**data.items, **found}
+    elif isinstance(data, v.Items):
+        names = {name for row in data.elts if isinstance(row, v.Mapping) for name in row.items}
+        found = {**{name: _cells(data, name) for name in names}, **found}
+    return list(found.values())
+
+
+def _cells(rows: v.Items, name: Any) -> v.Items:
+    return v.Items(
+        "l", [one.items[name] for one in rows.elts if isinstance(one, v.Mapping) and name in one.items]
+    )
 
 
 def labels(interp: Interp, value: v.Obj) -> v.Value | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import (
     columns,
     number_uses,
+    order_cells,
     order_cuts,
     order_encoded,
     order_files,
@@ -216,7 +217,8 @@ class Orders:
     """The orders of one run. ``excused`` are places that another rule reports, or that turn out to be harmless;
     ``holders`` are attributes of datasets of the project that were given an arbitrary order; ``kept`` is data in arbitrary
     order that the program may still sort, ``settled`` what it has sorted; ``keyed`` are the orders that the key functions
-    of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``turning`` is whether any
+    of sorts look at, by the nodes of the sorts, and ``ranked`` the identifiers that they give; ``cells`` are those
+    of sets that functions give for each element of a column, by the nodes of the calls; ``turning`` is whether any
     loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
     have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
     gradients are recorded; ``pairs`` are comparisons of arrays, element by element, by their nodes; ``named`` are orders,
@@ -234,6 +236,7 @@ class Orders:
         self.numbered: list[Numbered] = []
         self.keyed: dict[int, Order] = {}
         self.ranked: dict[int, Order] = {}
+        self.cells: dict[int, Order] = {}
         self.tied: set[int] = set()
         self.turning = False
         self.fractions: set[int] = set()
@@ -551,6 +554,8 @@ class Orders:
     ) -> v.Value:
         """The result of a library call, with the order that it has."""
         entry = interp.kb.order(api, owner is not None)
+        if owner is not None:
+            order_cells.called(interp, api, args, node, result, owner)
         if not self.origins:
             return self._called(interp, entry, api, args, node, result, owner)
         ranked = order_identifiers.ranked(interp, entry, api, args, node, owner)

@@ -923,6 +923,7 @@ ROLES = {
     "restores-run": "restores the whole state of a run",
     "adds-to-run": "adds an object to the state of a run",
     "saves-loader": "keeps the position in the data",
+    "writes-cells": "writes the cells of a table as text",
     "writes-data": "writes data into a file",
     "takes-generator": "draws from the generator that it is given",
     "compares-fields": "has objects of a class compared, and hashed, by their fields",

@@ -305,6 +305,7 @@ Role = Literal[
     "world-size",
     "wraps",
     "writes",
+    "writes-cells",
     "writes-data",
     "writes-where",
     "ignores",
