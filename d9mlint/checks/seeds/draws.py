@@ -1170,7 +1170,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             self.called_unloaded.add(self._whole_model(event.obj))
 
     def _draws_when_called(self, layer: v.Obj) -> bool:
-        """Whether the first call of a layer draws its initial weights, which is followed after it is told."""
+        """Whether a layer draws its initial weights in its first call, after this event."""
         return any(entry.kind == "init" and entry.at == "use" for entry in self.run.kb.rng(layer.api))
 
     def _whole_model(self, layer: v.Obj) -> v.Inst | v.Obj:
