@@ -241,6 +241,8 @@ def _sequence(kind: str) -> Model:
             # `if isinstance(x, set): return set(...)`: it gives a set to whoever passes one, and nobody is seen to.
             return v.UNKNOWN
         if isinstance(first, v.Items):
+            # What is copied may be filled by a later round of the loop that is running.
+            is_empty(interp, first)
             return v.Items(kind, list(first.elts), first.open)
         if kind == "s":
             # One of each kind of element: that of a set of numbers has an order.
