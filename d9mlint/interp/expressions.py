@@ -412,7 +412,8 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
         if isinstance(elt, m.Star):
             value = interp.eval(elt.value)
             if isinstance(value, v.Items):
-                elts.extend(value.elts)
+                if not is_empty(interp, value):
+                    elts.extend(value.elts)
                 is_open = is_open or value.open
             else:
                 elts += sample(interp, value, elt.value)
