@@ -8,7 +8,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.devices import DEVICE, named, runner_of
 from d9mlint.interp.library.inputs import MOVING
-from d9mlint.interp.library_modules import is_module
+from d9mlint.interp.library_modules import MODULE, is_module
 from d9mlint.interp.shapes import TENSOR, form
 from d9mlint.interp.usage import handed_over
 
@@ -71,7 +71,7 @@ def _leaves(interp: RunView, call: CallEvent) -> bool:
     owner = call.owner.receiver if isinstance(call.owner, v.Super) else call.owner
     if call.api.startswith(_LEAVING):
         return True
-    method = f"torch.nn.Module.{call.api.rpartition('.')[2]}"
+    method = f"{MODULE}.{call.api.rpartition('.')[2]}"
     return (
         isinstance(owner, v.Inst)
         and has_model(interp, [owner])
