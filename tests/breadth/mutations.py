@@ -435,6 +435,7 @@ class Tree:
         self.name = origin.name
         self.root = work / origin.name
         self.cache = work / f"cache-{origin.name}"
+        self.root.mkdir()
         keep = (".py", ".ipynb", ".toml", ".cfg", ".txt", ".yaml", ".yml")
         for path in sorted(origin.rglob("*")):
             if (
