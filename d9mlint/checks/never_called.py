@@ -35,6 +35,7 @@ from d9mlint.project.entry_points import (
     is_main_test,
     is_test,
     may_be_built,
+    runs_what_it_imports,
 )
 
 if TYPE_CHECKING:
@@ -202,13 +203,14 @@ class Search:
             shown = own is not None and _is_shown(one, project)
             if shown and own is not None:
                 self.shown.add(own)
+            started = self._started_by(own)
             for file, functions in one.functions_reached().items():
                 if shown and file == own:
                     self.reached.setdefault(file, set()).add(0)
                     continue
                 if any(functions):
                     self.used.add(file)
-                    working.update({file} & {own})
+                    working.update({file} & started)
                 self.reached.setdefault(file, set()).update(functions)
                 if unsure:
                     self.unsure.update((file, index) for index in functions)
@@ -221,6 +223,15 @@ class Search:
         self._opened: dict[int, bool] = {}
         self._beginnings: dict[int, tuple[str, ...]] = {}
         self._texts: set[str] | None = None
+
+    def _started_by(self, own: int | None) -> set[int]:
+        """The file of a program, with those that it starts by importing them where it does nothing else."""
+        if own is None:
+            return set()
+        modules, file = self.project.modules, self.files[own]
+        if not runs_what_it_imports(modules, file):
+            return {own}
+        return {own, *(self.project.index[path] for path in imports_of(modules, file, top_level=True))}
 
     def _imported_by(self, working: set[int]) -> set[int]:
         """The files that programs run since they, or what they import, name them: a program that does something decides

@@ -74,7 +74,9 @@ def find_entries(
             entries.append(Entry(file, "console", console[file.path]))
         elif has_main_guard(file):
             entries.append(Entry(file, "main"))
-        elif file.path not in imported and (_acts(file.facts.functions[0].body) or _computes(file)):
+        elif file.path not in imported and (
+            _acts(file.facts.functions[0].body) or _computes(file) or runs_what_it_imports(modules, file)
+        ):
             entries.append(Entry(file, "script"))
         if file.path in console and not any(e.file is file for e in entries):
             entries.append(Entry(file, "console", console[file.path]))
@@ -318,6 +320,32 @@ def _acts(body: list[m.Stmt]) -> bool:
         if isinstance(stmt, m.Match) and any(_acts(case.body) for case in stmt.cases):
             return True
     return False
+
+
+def runs_what_it_imports(modules: Modules, file: ModuleFile) -> bool:
+    """Whether all that a module does is to import others, of which one calls a function that it defines, outside of a guard:
+    ``import train`` runs ``main()`` of it then."""
+    body = file.facts.functions[0].body
+    if not all(isinstance(stmt, (m.Import, m.ImportFrom)) or _is_text(stmt) for stmt in body):
+        return False
+    imported = (modules.by_path[path] for path in imports_of(modules, file, top_level=True))
+    return any(
+        one.facts.problem is None and not is_test(one) and not one.is_package and _calls_at_once(one)
+        for one in imported
+    )
+
+
+def _is_text(stmt: m.Stmt) -> bool:
+    return isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Const)
+
+
+def _calls_at_once(file: ModuleFile) -> bool:
+    functions = file.facts.functions
+    names = {functions[s.function].name for s in functions[0].body if isinstance(s, m.FunctionDef)}
+    calls = (s.value for s in functions[0].body if isinstance(s, m.ExprStmt))
+    return any(
+        isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id in names for one in calls
+    )
 
 
 def _computes(file: ModuleFile) -> bool:
