@@ -635,6 +635,22 @@ model.fit([[1, 2, 3]], [[0, 1]])
     assert "keras.utils.set_random_seed(0)" in _after(project, code.format("inputs", "outputs"), "DET104")
 
 
+def test_an_argument_for_a_generator_gets_a_seed_whatever_its_name(project: Project) -> None:
+    code = """\
+import numpy as np
+from nltk.cluster import KMeansClusterer, euclidean_distance
+from skimage.data import binary_blobs
+
+rows = list(np.load("rows.npy"))
+print(KMeansClusterer(3, euclidean_distance).cluster(rows, True))
+np.save("blobs.npy", binary_blobs(64))
+"""
+    fixed = _after(project, code, "DET109")
+    assert "KMeansClusterer(3, euclidean_distance, rng=random.Random(0))" in fixed
+    assert "import random\n" in fixed
+    assert "binary_blobs(64, rng=0)" in fixed
+
+
 def test_a_seed_goes_before_what_the_modules_of_the_project_do_and_before_shuffling(project: Project) -> None:
     nets = "import tensorflow as tf\n\nnet = tf.keras.Sequential([tf.keras.layers.Dense(4)])\n"
     data = "data = tf.data.Dataset.from_tensor_slices([1, 2])"

@@ -35,7 +35,10 @@ def _rng(finding: Finding) -> str:
             return finding.remedy[1]
         # Where the remedy is another one, a seed would hide the mistake.
         return finding.subject if not finding.remedy else ""
-    return finding.remedy[1] if finding.code in _NAMING and finding.remedy[:1] == ("rng",) else ""
+    if finding.code not in _NAMING or finding.remedy[:1] != ("rng",):
+        return ""
+    # Of an argument of that name, it is the value, which is no name.
+    return finding.remedy[1] if finding.remedy[1].isidentifier() else ""
 
 
 _NAMING = frozenset({"DET107", "DET109", "DET207", "DET701"})
