@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
-from d9mlint.interp.rng import all_hold
+from d9mlint.interp.argtests import all_hold
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView

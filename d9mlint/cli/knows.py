@@ -113,20 +113,11 @@ def _facts(known: Knowledge) -> tuple[tuple[str, list[Any]], ...]:
         ("hazard", list(known.hazards)),
         ("role", known.role_entries()),
         ("setting", known.settings()),
-        *((_SINGULAR[kind], [e for layer in known.layers for e in getattr(layer, kind)]) for kind in kinds),
+        *(
+            (kind.removesuffix("s"), [e for layer in known.layers for e in getattr(layer, kind)])
+            for kind in kinds
+        ),
     )
-
-
-_SINGULAR = {
-    "orders": "order",
-    "runners": "runner",
-    "devices": "device",
-    "tensors": "tensor",
-    "hooks": "hook",
-    "inferred": "inferred",
-    "generators": "generator",
-}
-"""What the facts of the lists of a layer are called."""
 
 
 def _names_of(entry: Any) -> list[str]:

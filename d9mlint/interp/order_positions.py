@@ -60,6 +60,9 @@ def taken_by_number(
 ) -> Order | None:
     """The order of the elements that a loop takes by their numbers: ``for i in range(len(names))`` with ``names[i]``.
     Elsewhere the numbers are only places where something is stored, or shown."""
+    order = interp.orders.of(_counted(passed_on(value)))
+    if order is None:
+        return None
     body: list[Any] = []
     target = None
     if stmt is not None:
@@ -69,8 +72,7 @@ def taken_by_number(
         tests = [test for one in comp.generators for test in one.ifs]
         body = [comp.elt, *([comp.value] if comp.value is not None else []), *tests]
         body += [one.iter for one in comp.generators if one.iter is not node]
-    order = interp.orders.of(_counted(passed_on(value)))
-    if order is None or not isinstance(target, m.Name):
+    if not isinstance(target, m.Name):
         return None
     if stmt is not None and target.id in assigned_names(stmt):
         return None

@@ -114,16 +114,17 @@ _EXITS = frozenset({"sys", "exit", "quit", "SystemExit"})
 
 def calls_its_own(file: ModuleFile) -> bool:
     """Whether all that the module does when it is started is one call of a function that it defines, as ``main()``."""
+    guards = [s.body for s in file.facts.functions[0].body if isinstance(s, m.If) and is_main_test(s.test)]
+    return bool(guards) and all(len(body) == 1 and _calls_own_function(file, body[0]) for body in guards)
+
+
+def _calls_own_function(file: ModuleFile, stmt: m.Stmt) -> bool:
+    """Whether a statement calls a function that the module defines at its top level, by its name."""
     functions = file.facts.functions
-    names = {functions[s.function].name for s in functions[0].body if isinstance(s, m.FunctionDef)}
-    guards = [s.body for s in functions[0].body if isinstance(s, m.If) and is_main_test(s.test)]
-    return bool(guards) and all(
-        len(body) == 1
-        and isinstance(body[0], m.ExprStmt)
-        and isinstance(body[0].value, m.Call)
-        and isinstance(body[0].value.func, m.Name)
-        and body[0].value.func.id in names
-        for body in guards
+    called = stmt.value.func if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call) else None
+    return isinstance(called, m.Name) and any(
+        isinstance(one, m.FunctionDef) and functions[one.function].name == called.id
+        for one in functions[0].body
     )
 
 
@@ -330,22 +331,16 @@ def runs_what_it_imports(modules: Modules, file: ModuleFile) -> bool:
         return False
     imported = (modules.by_path[path] for path in imports_of(modules, file, top_level=True))
     return any(
-        one.facts.problem is None and not is_test(one) and not one.is_package and _calls_at_once(one)
+        one.facts.problem is None
+        and not is_test(one)
+        and not one.is_package
+        and any(_calls_own_function(one, stmt) for stmt in one.facts.functions[0].body)
         for one in imported
     )
 
 
 def _is_text(stmt: m.Stmt) -> bool:
     return isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Const)
-
-
-def _calls_at_once(file: ModuleFile) -> bool:
-    functions = file.facts.functions
-    names = {functions[s.function].name for s in functions[0].body if isinstance(s, m.FunctionDef)}
-    calls = (s.value for s in functions[0].body if isinstance(s, m.ExprStmt))
-    return any(
-        isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id in names for one in calls
-    )
 
 
 def _computes(file: ModuleFile) -> bool:

@@ -241,9 +241,8 @@ def _sequence(kind: str) -> Model:
             # `if isinstance(x, set): return set(...)`: it gives a set to whoever passes one, and nobody is seen to.
             return v.UNKNOWN
         if isinstance(first, v.Items):
-            # What is copied may be filled by a later round of the loop that is running.
-            is_empty(interp, first)
-            return v.Items(kind, list(first.elts), first.open)
+            # What is empty may be filled by a later round of the loop that is running, which has to be noted.
+            return v.Items(kind, [] if is_empty(interp, first) else list(first.elts), first.open)
         if kind == "s":
             # One of each kind of element: that of a set of numbers has an order.
             written = _written(node)
