@@ -233,6 +233,9 @@ def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:
     sub = interp.submodule(mod, name)
     if sub is not None:
         return sub
+    if mod.file is None and not name.startswith("__"):
+        # A directory without ``__init__.py`` defines nothing: a library that has its name is meant.
+        return v.of_library(f"{mod.name}.{name}")
     return v.Ext(f"{mod.env.stars[-1]}.{name}") if mod.env.stars else v.UNKNOWN
 
 

@@ -1749,6 +1749,9 @@ class Interp:
             mod = self.import_parents(self.frame.file, parts)
             if mod is not None and mod.file is None and self.modules.is_library(alias.name):
                 mod = None
+            elif mod is not None and mod.file is None and len(parts) == 1:
+                # What it is asked for, and does not have, is that of a library.
+                self.external_import(alias.name, stmt)
             if mod is None:
                 self._missing_module(alias.name, stmt)
                 self.external_import(alias.name, stmt)
