@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
 from d9mlint.interp.library.options import FLAGS, as_default, load_config
-from d9mlint.project.modules import Found
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.project.modules import ModuleFile
 
 _MOST_BASES: Final = 8
 """How deeply configurations may be based on others."""
@@ -22,8 +22,14 @@ _MAKES: Final = "get_config"
 
 
 def _module_at(interp: Interp, path: v.Value | None, directory: str = "") -> v.Mod | None:
-    """The module of a file of the project by the path that the code gives: from where the program is started, from the file
-    that names it, or from the root."""
+    """The module of a file of the project by the path that the code gives."""
+    file = file_at(interp, path, directory)
+    return interp.import_found(interp.modules.found(file), file.stem) if file is not None else None
+
+
+def file_at(interp: Interp, path: v.Value | None, directory: str = "") -> ModuleFile | None:
+    """A Python file of the project by the path that the code gives: from where the program is started, from the file that
+    names it, or from the root."""
     if not isinstance(path, v.Lit) or not isinstance(path.value, str) or not path.value.endswith(".py"):
         return None
     bases = (
@@ -35,7 +41,7 @@ def _module_at(interp: Interp, path: v.Value | None, directory: str = "") -> v.M
         full = posixpath.normpath(posixpath.join(base, path.value))
         file = interp.modules.by_path.get(full)
         if file is not None and file is not interp.frame.file:
-            return interp.import_found(Found(file, full), posixpath.basename(full).removesuffix(".py"))
+            return file
     return None
 
 

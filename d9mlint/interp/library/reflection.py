@@ -10,7 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
+from d9mlint.interp.frames import Frame
+from d9mlint.interp.library import python_files
+from d9mlint.interp.library.own_paths import literal_path
+from d9mlint.interp.library.set_by_name import set_in_scope
 from d9mlint.interp.places import running
+from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver, variables
@@ -122,16 +127,58 @@ def _texts(value: v.Value) -> list[str]:
 
 def execute(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``exec(text)`` in the scope at hand: of expressions, and of assignments of attributes and of a module's names, where
-    the text is known."""
+    the text is known; of what stands in a file, all statements."""
     if len(args.pos) != 1 or args.kw or args.star or args.dstar:
         return None
     texts = _texts(args.pos[0])
     if not texts:
-        return None
+        path = _path_of_text(args.pos[0])
+        if path is None:
+            return None
+        file = python_files.file_at(interp, path)
+        if file is not None:
+            _run_in_place(interp, file)
+        elif interp.frame.func is None:
+            # A file that is not known assigns variables anew.
+            set_in_scope(interp.frame.mod.env, v.UNKNOWN, v.UNKNOWN)
+        return v.NONE
     runs = [partial(_statements, interp, text, node) for text in texts]
     if len(runs) == 1 and not isinstance(args.pos[0], v.AnyOf):
         return runs[0]()
     return _alternatives(interp, runs)
+
+
+_COMPILE = "builtins.compile"
+_READS = frozenset({"read", "read_text", "read_bytes"})
+
+
+def _path_of_text(text: v.Value) -> v.Value | None:
+    """The path of the file of which a text is all that stands in it; None for another text."""
+    if isinstance(text, v.Obj) and text.api == _COMPILE and text.args.pos:
+        text = text.args.pos[0]
+    if not isinstance(text, v.Obj) or not isinstance(text.owner, v.Obj):
+        return None
+    if text.api.rpartition(".")[2] not in _READS:
+        return None
+    opened = text.owner
+    path = opened if literal_path(opened) is not None else opened.args.get("file", 0)
+    known = literal_path(path)
+    return v.Lit(known) if known is not None and not v.option_of(path or v.UNKNOWN) else v.UNKNOWN
+
+
+def _run_in_place(interp: Interp, file: ModuleFile) -> None:
+    """Run the statements of a file as if they stood where the program is."""
+    outer: Frame | None = interp.frame
+    while outer is not None and outer.file is not file:
+        outer = outer.caller
+    if outer is not None or file.facts.problem is not None:
+        return
+    outer = interp.frame
+    interp.visited.add((file.path, 0))
+    interp.trail.append(FUNCTIONS.number((file.path, 0)))
+    interp.frame = Frame(outer.mod, file, outer.env, file.relative, outer, interp.here())
+    interp.block(file.facts.functions[0].body)
+    interp.frame = outer
 
 
 def _alternatives(interp: Interp, makers: Sequence[Callable[[], v.Value]]) -> v.Value:
