@@ -51,3 +51,19 @@ def test_an_option_that_decides_is_named(tmp_path: Path) -> None:
         "`cudnn.benchmark = True` (unless `--all` says otherwise)"
     ]
     assert _found(tmp_path, "pass", "not args.all") == ["`cudnn.benchmark = True` when `--all` is given"]
+
+
+def test_whether_there_is_a_gpu_is_no_option(tmp_path: Path) -> None:
+    (tmp_path / "benchmark.py").write_text(
+        "import torch\n\ntorch.backends.cudnn.benchmark = torch.cuda.is_available()\n"
+    )
+    (tmp_path / "seeds.py").write_text(
+        "import torch\n\nseed = None if torch.cuda.is_available() else 1\n"
+        "if seed is not None:\n    torch.manual_seed(seed)\nprint(torch.randn(3))\n"
+    )
+    overrides = {"cache": False, "jobs": 1, "select": ["DET101", "DET301"]}
+    result = check([str(tmp_path)], load_settings(str(tmp_path), overrides=overrides))
+    assert [i.finding.message for i in result.items] == [
+        "`cudnn.benchmark = True`: autotuning may select different algorithms in each run",
+        "`torch.randn` draws random numbers before torch is seeded, unless there is no GPU",
+    ]

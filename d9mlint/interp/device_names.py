@@ -8,6 +8,13 @@ ACCELERATORS = ("cuda", "xpu", "mps")
 DEVICES = ("cpu", *ACCELERATORS)
 A_GPU = "a GPU"
 """Stands for an option where whether there is a GPU decides."""
+
+
+def given_option(option: str) -> str:
+    """The option that a person gives to the program; whether there is a GPU is none."""
+    return "" if option == A_GPU else option
+
+
 _BY_DEFAULT = "cpu by the default of "
 
 

@@ -12,6 +12,7 @@ from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.containers import BASE
+from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import CallEvent, IterationEvent
 from d9mlint.interp.idle import is_idle
 from d9mlint.interp.library.loaders import LOADER, is_seeded_before
@@ -258,7 +259,7 @@ class LoaderWorkers(Rule):
             return
         given, words = wanted
         seeded = f"and {given}" if words else "and a seeded `generator=`"
-        option = v.option_of(workers)
+        option = given_option(v.option_of(workers))
         sure = bool(option) or self._has_workers(workers)
         having = (
             f"with {_count_text(workers, option)} and no"

@@ -39,6 +39,7 @@ from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
 from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy
+from d9mlint.interp.device_names import A_GPU, given_option
 from d9mlint.interp.events import (
     AnswerEvent,
     AttributeEvent,
@@ -916,11 +917,13 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _without_option(self, level: Rng, seed: str) -> tuple[str, str]:
         """Unless which option is given an RNG is unseeded, in words, and what else seeds it than the argument of a call."""
-        if not level.option:
-            return "", f"call `{seed}` first"
+        if not given_option(level.option):
+            return self._unless(level.option), f"call `{seed}` first"
         return self._unless(level.option), self._give_default(level.option)
 
     def _unless(self, option: str) -> str:
+        if option == A_GPU:
+            return ", unless there is no GPU"
         default = self.idle_defaults.get(option)
         if not option or default is None:
             return f", unless `{option}` is given" if option else ""

@@ -11,6 +11,7 @@ from d9mlint.checks.settings.mode_effects import is_unknown_result, may_be_timed
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TORCH_TRAIN_CUDA, infers, where
 from d9mlint.interp.data import own_option
+from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import AttributeEvent, CallEvent, DecoratorEvent, EndEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
 from d9mlint.interp.memory import remembered
@@ -65,8 +66,9 @@ class Benchmark(Rule):
             self.silent("DET301", self.run.statement, reason)
             return
         place = Where(self.run, self.run.statement, BENCHMARK)
-        option = v.option_of(value) or own_option(self.run.options)
-        alone = bool(v.option_of(value)) or _is_all_that_is_chosen(self.run, self.run.statement)
+        decided = given_option(v.option_of(value))
+        option = decided or own_option(self.run.options)
+        alone = bool(decided) or _is_all_that_is_chosen(self.run, self.run.statement)
         fix = _true_fix(self.run.statement)
         self.places.append((place, option, alone, fix))
         _report_benchmark(self, place, option, alone, fix)
@@ -79,8 +81,8 @@ class Benchmark(Rule):
         if value is not None and self.run.device == "cuda" and is_true(value):
             node = argument_node(call.node, name, 1)
             fix = replace_fix(node, "False", "set `benchmark` to `False`") if literal_true(node) else None
-            option = v.option_of(value) or own_option(self.run.options)
-            alone = bool(v.option_of(value))
+            decided = given_option(v.option_of(value))
+            option, alone = decided or own_option(self.run.options), bool(decided)
             _report_benchmark(self, Where(self.run, call.node, BENCHMARK), option, alone, fix)
 
     @on(EndEvent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from d9mlint.base.findings import WARNED
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
+from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import AttributeEvent, CallEvent, EndEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
 from d9mlint.interp.memory import remembered
@@ -42,7 +43,8 @@ class Disabled(Rule):
         warn = call.args.get("warn_only", 1)
         off = isinstance(value, v.Lit) and not value.value
         if isinstance(warn, v.Lit) and warn.value is True and not off:
-            option = f" (default of `{warn.option}`)" if warn.option else ""
+            named = given_option(warn.option)
+            option = f" (default of `{named}`)" if named else ""
             message = f"`warn_only=True`{option} leaves non-deterministic ops, including attention backward, enabled"
             self._only_warns(call, message, "remove `warn_only`, and replace the ops that then raise")
 

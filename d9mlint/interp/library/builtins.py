@@ -32,7 +32,7 @@ from d9mlint.interp.data import (
     put_on_device,
     takes_away,
 )
-from d9mlint.interp.device_names import A_GPU
+from d9mlint.interp.device_names import A_GPU, ACCELERATORS
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
@@ -705,6 +705,10 @@ def _cuda_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Valu
     return v.Lit(interp.device == "cuda", A_GPU)
 
 
+def _any_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    return v.Lit(interp.device in ACCELERATORS, A_GPU)
+
+
 def _other_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if interp.device not in ("xpu", "mps"):
         return None
@@ -1305,6 +1309,7 @@ MODELS: dict[str, Model] = {
     "tensorflow_datasets.load": _tfds_load,
     "torch.cuda.is_available": _cuda_available,
     "tf.test.is_gpu_available": _cuda_available,
+    "torch.accelerator.is_available": _any_available,
     **dict.fromkeys(
         ("torch.xpu.is_available", "torch.mps.is_available", "torch.backends.mps.is_available"),
         _other_available,
