@@ -134,11 +134,12 @@ def _tries_again(rule: Rule, event: HandlerEvent) -> None:
 
 
 def _gives_less(call: m.Call, stmt: m.Try) -> bool:
-    """Whether a call is given a part of a number that what has failed is computed with."""
+    """Whether a call is given a part of a number that what has failed is computed with: one that was not tried."""
     given = [*call.args, *(one.value for one in call.keywords)]
+    parts = (one for one in nodes(given) if isinstance(one, m.BinOp) and one.op in _SMALLER)
     return any(
-        isinstance(one, m.BinOp) and one.op in _SMALLER and _is_read(_name(one.left), stmt.body)
-        for one in nodes(given)
+        _is_read(_name(part.left), stmt.body) and not any(alike(part, tried) for tried in nodes(stmt.body))
+        for part in parts
     )
 
 
