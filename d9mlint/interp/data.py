@@ -304,7 +304,7 @@ def is_graph_tensor(value: v.Value) -> bool:
     """Whether a value is a tensor of TensorFlow."""
     if not isinstance(value, v.Obj) or not value.api.startswith("tf."):
         return False
-    return value.form is not None or value.type == "tf.Tensor"
+    return value.form is not None or value.type == shapes.TF_TENSOR
 
 
 def _is_view(value: v.Value) -> bool:
