@@ -1083,6 +1083,37 @@ def test_the_release_is_one_that_takes_the_arguments_of_an_optimizer(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "release", "warns"),
+    [
+        ("", "", True),
+        ("progress_bar_refresh_rate=0", "", False),
+        ("terminate_on_nan=True", "", False),
+        ("reload_dataloaders_every_epoch=True", "", False),
+        ("", "1.6.5", False),
+        ("progress_bar_refresh_rate=0", "1.7.0", True),
+    ],
+)
+def test_trainers_before_lightning_1_7_are_not_asked_to_warn(
+    tmp_path: Path, arguments: str, release: str, warns: bool
+) -> None:
+    """`deterministic="warn"` raises TypeError before Lightning 1.7, which removed arguments of its trainer."""
+    text = (
+        "import pytorch_lightning as pl\nimport torch\nfrom torch import nn\n\n\nclass Model(pl.LightningModule):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = nn.Sequential(nn.Conv3d(1, 2, 3), nn.MaxPool3d(2))\n\n"
+        "    def training_step(self, batch, i):\n        return self.layers(batch).mean()\n\n"
+        "    def configure_optimizers(self):\n        return torch.optim.Adam(self.parameters())\n\n\n"
+        f"trainer = pl.Trainer(gpus=1, {arguments})\n"
+        'trainer.fit(Model(), torch.utils.data.DataLoader(torch.load("volumes.pt")))\n'
+    )
+    if release:
+        (tmp_path / "requirements.txt").write_text(f"pytorch-lightning=={release}\n", encoding="utf-8")
+    (found,) = findings(tmp_path, text, "DET302")
+    assert ('deterministic="warn"' in found.help) is warns
+    assert warns or "`deterministic=True`" in found.help
+
+
+@pytest.mark.parametrize(
     ("result", "old"),
     [
         ("pl.TrainResult(loss)", True),

@@ -75,6 +75,7 @@ from d9mlint.interp.usage import flatten, handed_over, masks
 from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import calls_before_failing
+from d9mlint.ir.liveness import ATTRIBUTES_BY_TEXT, attribute_readers
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
@@ -164,6 +165,10 @@ _GROUPS = frozenset({"tf.group", "tf.tuple", "tf.identity", "tf.compat.v1.group"
 _ESTIMATORS = "Estimator"
 _SPECIFIES = "EstimatorSpec"
 """Ends of the names of the estimators of TensorFlow, and of what their functions give."""
+_PARTS_BY_NAME = ("get_collection", "get_operation", "get_tensor_by_name", "as_graph_element")
+"""Functions and methods that give parts of a graph by their names."""
+_READ_BY_TEXT = ATTRIBUTES_BY_TEXT - {"pickle", "__getstate__"}
+"""Names in files that may reach parts of a graph, which cannot be pickled, without naming attributes."""
 _STEPS_DEPTH = 4
 _KERAS_ONLY = ("fit_generator", "train_on_batch")
 """Methods of models of Keras whose names no other library has."""
@@ -296,6 +301,9 @@ class Activity:
     """and for how much of that a gradient was taken."""
     trainer_switches = remembered_table(tuple[str, int], str)
     """How the trainers that train are made deterministic, by the file and the end of the call that lets them train."""
+
+    steps = remembered(list[str])
+    """The attributes in which steps of graphs are stored; empty for one that is not stored in one alone."""
 
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
@@ -476,6 +484,7 @@ class Activity:
                 # What computes its gradients is put where it is made, unless they were made before.
                 cpu = name == "minimize" and within_cpu(self._interp.contexts)
                 place = Where(self._interp, call.node, name)
+                self.steps.append(_attribute_that_holds(self._interp.statement, call.node))
                 self._interp.places.setdefault(GRAPH_STEP_CPU if cpu else GRAPH_STEP, place)
                 return
             named = TF_WATCHED in self._interp.places or _of_variables(
@@ -526,10 +535,25 @@ class Activity:
             self._interp.orders.decide_loops(
                 min(one.birth for one in given if isinstance(one, v.Obj) and _is_step(one))
             )
-        if steps or (runs and any(one is v.UNKNOWN for one in given[:1])):
+        if steps or (runs and any(one is v.UNKNOWN for one in given[:1]) and self._may_be_at_hand()):
             _run_graph(self._interp)
         elif runs:
             self._interp.places.setdefault(GRAPH_RUN, Where(self._interp, call.node, call.api))
+
+    def _may_be_at_hand(self) -> bool:
+        """Whether something unknown may be a step: not where each is in an attribute that no function that has run reads."""
+        interp = self._interp
+        files = interp.run_files()
+        if interp.entry is None or interp.exhausted or "" in self.steps or interp.mentions(_PARTS_BY_NAME):
+            return True
+        if any(not _READ_BY_TEXT.isdisjoint(interp.whole(file).words) for file in files):
+            return True
+        for name in set(self.steps):
+            for file in files:
+                readers = attribute_readers(interp.whole(file), name)
+                if readers is None or any((file.path, index) in interp.visited for index in readers):
+                    return True
+        return False
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "runs-graph") is not None)
     def may_run(self, call: CallEvent) -> None:
@@ -955,6 +979,14 @@ def _is_step(value: v.Value, depth: int = 0) -> bool:
     return value.api in _GROUPS and any(
         _is_step(one, depth + 1) for given in value.args.values() for one in _nested(given)
     )
+
+
+def _attribute_that_holds(stmt: m.Stmt | None, node: Any) -> str:
+    """The attribute in which a statement stores what a call gives, and nowhere else; empty for none."""
+    if not isinstance(stmt, m.Assign) or stmt.value is not node or len(stmt.targets) != 1:
+        return ""
+    target = stmt.targets[0]
+    return target.id.rpartition(".")[2] if isinstance(target, m.Name) and "." in target.id else ""
 
 
 def _nested(value: v.Value, depth: int = 0) -> list[v.Value]:

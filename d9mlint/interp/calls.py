@@ -2031,7 +2031,11 @@ def guess_method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if name in COMMON_METHODS or name.startswith("__") or interp.stopped:
         return
     candidates = interp.methods_named(name)
-    if not candidates or len(candidates) > MAX_GUESSES:
+    if len(candidates) > MAX_GUESSES:
+        return
+    # What a decorator makes of a method may take other arguments.
+    candidates = [one for one in candidates if one[1].decorated or accepts(one[1].bind(one[0]), args)]
+    if not candidates:
         return
     runs: list[Callable[[], None]] = []
     for cls, func in candidates:

@@ -268,6 +268,8 @@ def _pair(op: str, left: v.Value, right: v.Value) -> Outcome:
     option = v.option_of(left) or v.option_of(right)
     if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
         none = v.is_none(left)
+        if isinstance(left, v.Lit) and left.never_none:
+            option = right.option
         return Outcome(None if none is None else none == (op in ("is", "==")), option)
     identical = _identical(left, right) if op in ("is", "is not", "==", "!=") else None
     if identical is not None:

@@ -304,7 +304,7 @@ def is_graph_tensor(value: v.Value) -> bool:
     """Whether a value is a tensor of TensorFlow."""
     if not isinstance(value, v.Obj) or not value.api.startswith("tf."):
         return False
-    return value.form is not None or value.type == "tf.Tensor"
+    return value.form is not None or value.type == shapes.TF_TENSOR
 
 
 def _is_view(value: v.Value) -> bool:
@@ -889,7 +889,7 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    lists that are filled later, or objects of classes, where all that was put under unknown keys are."""
+    lists and memory that are filled later, or objects of classes, where all that was put under unknown keys are."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -901,6 +901,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or _has_numbers(interp, x)
         or _are_objects(x)
         or _is_filled_later(x)
+        or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         for x in held
     )
     return v.join(held) if held and known else v.UNKNOWN

@@ -46,6 +46,7 @@ from d9mlint.interp.library import given_files, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
+from d9mlint.interp.library.set_by_name import may_be_none
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, is_decorated
 from d9mlint.interp.missing_items import present
@@ -435,6 +436,8 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
     for key, item in zip(node.keys, node.values, strict=False):
         value = interp.eval(item)
         if key is None:
+            if not isinstance(value, v.Mapping) or value.open:
+                may_be_none(result.items)
             if isinstance(value, v.Mapping):
                 result.items.update(value.items)
                 result.open = result.open or value.open

@@ -138,7 +138,9 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         kind = _of_dtype(value.args.get(entry.dtype, entry.dtype_pos))
         if kind is not None:
             return kind
-    if entry.elements == "same":
+    if entry.elements == "same-in-array" and not _is_of_numpy(value):
+        return ""
+    if entry.elements in ("same", "same-in-array"):
         owner = value.owner
         if isinstance(owner, v.Obj) and depth < _DEPTH:
             return _elements(interp, owner, depth + 1)
@@ -158,6 +160,13 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
             return _elements(interp, inner, depth + 1) if depth < _DEPTH else ""
         return kind_of_elements(interp, inner, None, depth + 1)
     return ""
+
+
+def _is_of_numpy(value: v.Obj) -> bool:
+    """Whether a value is what a function of NumPy gave, as methods of arrays made it."""
+    while isinstance(value.owner, v.Obj):
+        value = value.owner
+    return value.api.startswith("numpy.")
 
 
 def _of_attribute(interp: Interp, value: v.Member) -> str:
@@ -288,8 +297,24 @@ def counted(interp: Interp, node: m.Expr | None) -> v.Value:
                 continue
             if isinstance(target, m.Name):
                 counters.add(target.id)
+    counters |= _taken_from_numbers(interp, node, body)
     counters -= _assigned_otherwise(body, counters, tables)
     return v.Obj("builtins.int") if is_number(node, counters) else v.UNKNOWN
+
+
+def _taken_from_numbers(interp: Interp, node: m.Expr, body: list[m.Stmt]) -> set[str]:
+    """The variables of an expression with which loops of a function go through arrays and lists of numbers, and through
+    nothing else."""
+    asked = {one.id for one in nodes([node]) if isinstance(one, m.Name)}
+    taken: set[str] = set()
+    others: set[str] = set()
+    for one in nodes(body):
+        if isinstance(one, m.For):
+            targets = asked & {named.id for named in nodes([one.target]) if isinstance(named, m.Name)}
+            if targets:
+                numbers = kind_of_elements(interp, interp.value_of(one.iter), one.iter) == NUMBER
+                (taken if numbers else others).update(targets)
+    return taken - others
 
 
 def _tables_of_numbers(body: list[m.Stmt]) -> set[str]:

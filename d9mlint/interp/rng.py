@@ -11,6 +11,7 @@ import msgspec
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds, equal, holds, item, plain
+from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits, read_anew
 from d9mlint.interp.events import (
@@ -26,6 +27,8 @@ from d9mlint.interp.events import (
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.single_use import delays_only
 from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Setting, Site
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -188,7 +191,9 @@ def is_quiet(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
         return False
     for one in parts.elts:
         if isinstance(one, v.Inst) and (
-            _is_asked_always(one.args) or all(base == "object" for base in one.cls.external_bases())
+            _is_asked_always(one.args)
+            or _decides_itself(one)
+            or all(base == "object" for base in one.cls.external_bases())
         ):
             # What a class of the program draws is seen where it is drawn.
             continue
@@ -223,6 +228,17 @@ def _draws_as_made(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
     if entry.quiet_parts and is_quiet(interp, args, entry):
         return False
     return all_hold(args, entry.when) is not False and any_holds(args, entry.unless) is not True
+
+
+def _decides_itself(part: v.Inst) -> bool:
+    """Whether the class of the program says what is done when a part is called, not the one of the library that it is
+    derived from, or asks that one to be applied each time."""
+    base, call = part.attrs.get(BASE), part.cls.find("__call__")
+    if isinstance(base, v.Obj) and _is_asked_always(base.args):
+        return True
+    return isinstance(call, v.Func) and not any(
+        isinstance(one, m.Call) and called_name(one) in ("super", "__call__") for one in nodes(call.fn.body)
+    )
 
 
 def _is_asked_always(args: v.Args) -> bool:

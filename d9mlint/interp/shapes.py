@@ -36,6 +36,7 @@ RESIZING = frozenset(
 )
 MAX_RANK = 8
 TENSOR = "torch.Tensor"
+TF_TENSOR = "tf.Tensor"
 
 
 class Form(NamedTuple):

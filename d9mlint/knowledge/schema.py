@@ -340,7 +340,7 @@ OrderRole = Literal[
     "zero-gradients",
     "type",
 ]
-Element = Literal["", "number", "float", "text", "path", "object", "row", "same", "argument"]
+Element = Literal["", "number", "float", "text", "path", "object", "row", "same", "same-in-array", "argument"]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -916,8 +916,9 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the arguments of the call
     that gave the receiver, where it is known. ``value`` is the kind of what is given, ``elements`` that of its
     elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for
-    that of the receiver's elements, ``argument`` for that of the first argument itself or, for what is hashed by
-    address, ``object``; the argument ``dtype`` may name another. A sink that is ``until_sorted`` gives something
+    that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``argument`` for that
+    of the first argument itself or, for what is hashed by address, ``object``; the argument ``dtype`` may name another. A
+    sink that is ``until_sorted`` gives something
     that the program may still sort, by an entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an
     array. What is ``elementwise`` says of each element of an array whether something holds. A sink that is
     ``lazy`` takes elements when it is iterated, not before: these attributes of what it gives do not depend on

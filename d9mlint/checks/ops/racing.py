@@ -65,7 +65,7 @@ from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_meth
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.naming import is_left_in_program, kept_layer, module_variable, needs_form_only
 from d9mlint.interp.places import Moment, Where
-from d9mlint.interp.shapes import MASKS, form, has_one_element, is_dtype, is_number
+from d9mlint.interp.shapes import MASKS, TF_TENSOR, form, has_one_element, is_dtype, is_number
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import CUBLAS, WARN_ONLY
@@ -678,7 +678,7 @@ def _candidate(
             return
         of_tf = entry.library in TF_LIBRARIES
         if of_tf or entry.library == "torch":
-            returned = returned_places(rule.run, call.node, "" if of_tf else TENSOR)
+            returned = returned_places(rule.run, call.node, TF_TENSOR if of_tf else TENSOR)
         if returned is not None and not returned:
             reason = "only its backward pass varies, and no gradient comes back to its result"
             _silent(rule.run, entry, call.node, reason)

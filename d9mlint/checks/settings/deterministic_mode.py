@@ -221,6 +221,9 @@ class DeterministicMode(Rule):
         # Before there is a mode, the help is about a later release.
         warns = self.run.kb_matches("torch", ">=1.11") or self.run.kb_matches("torch", "<1.7")
         trainer = self.run.trainer_switch(place.site)
+        if trainer and self.run.kb_matches("lightning", "<1.7"):
+            # Its trainers take True and False alone.
+            warns = False
         help = (
             _with_variable(self.run, f"pass `{setting.option}`", place.aside)
             if setting.option

@@ -61,6 +61,7 @@ from d9mlint.interp.library.reflection import (
 from d9mlint.interp.library.rows import ROW_MODELS
 from d9mlint.interp.library.set_by_name import (
     as_defaults,
+    may_be_none,
     scope_of,
     set_in_object,
     set_in_scope,
@@ -303,6 +304,8 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(first, v.Mapping):
         items.update(first.items)
         is_open = is_open or first.open
+        if args.dstar:
+            may_be_none(items)
     elif isinstance(first, v.Items) and all(isinstance(x, v.Items) and len(x.elts) == 2 for x in first.elts):
         pairs = [x.elts for x in first.elts if isinstance(x, v.Items)]
         is_open = is_open or first.open
@@ -474,6 +477,8 @@ def _setattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             set_in_scope(owner.env, name, value)
         elif isinstance(owner, v.Mapping):
             as_defaults(owner.items, name, value)
+        elif isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
+            as_defaults(owner.attrs, name, value)
     return v.NONE
 
 

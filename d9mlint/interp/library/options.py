@@ -24,6 +24,7 @@ from d9mlint.interp.library.config_files import (
 )
 from d9mlint.interp.library.given_files import in_any, is_path
 from d9mlint.interp.library.own_paths import end_of, literal_path
+from d9mlint.interp.library.set_by_name import may_be_none
 from d9mlint.interp.methods import named_from
 from d9mlint.ir import nodes as m
 
@@ -131,7 +132,38 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         options[str(key)] = v.Obj(launched, v.GIVEN)
     else:
         options[str(key)] = default if fixed else as_option(interp, default, label, choices)
+        if isinstance(owner, v.Obj) and _is_never_none(args, kind):
+            options[str(key)] = _never_none(options[str(key)])
     return v.NONE
+
+
+def _is_never_none(args: v.Args, kind: str) -> bool:
+    """Whether an option has a value other than None whenever it is given: what ``type`` makes of a text, or True or
+    False."""
+    if kind in ("store_true", "store_false"):
+        return True
+    if kind not in ("", "store") or (args.get("action") is not None and not kind):
+        return False
+    nargs, made = args.get("nargs"), args.get("type")
+    if args.dstar or (nargs is not None and not (isinstance(nargs, v.Lit) and nargs.value != "?")):
+        return False
+    return made is None or (isinstance(made, v.Ext) and made.name in _CONVERSIONS)
+
+
+_CONVERSIONS: Final = frozenset({"builtins.int", "builtins.float", "builtins.str", "builtins.bool"})
+"""Types that make no text None."""
+
+
+def _never_none(value: v.Value) -> v.Value:
+    """The default of an option that is not given None, unless it is None itself."""
+    if (
+        not isinstance(value, v.Lit)
+        or not value.option
+        or value.value is None
+        or isinstance(value.value, v.Sentinel)
+    ):
+        return value
+    return v.Lit(value.value, value.option, value.instead, value.choices, never_none=True)
 
 
 _LAUNCHED: Final = "given-by-launcher"
@@ -260,6 +292,8 @@ def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
     space.owner = owner
     absent = {key: value for key, value in options.items() if is_absent(interp, value)}
     space.attrs.update({key: value for key, value in options.items() if key not in absent})
+    if (isinstance(owner, v.Obj) and OPEN in owner.attrs) or args.get("namespace", 1) is not None:
+        may_be_none(space.attrs)
     if absent:
         space.data = absent
     if name == "parse_known_args":

@@ -21,6 +21,13 @@ def as_defaults(
         held[key] = default
 
 
+def may_be_none(held: MutableMapping[Any, v.Value]) -> None:
+    """Other values, which are not known, may have replaced options: what their types exclude is possible."""
+    for key, one in list(held.items()):
+        if isinstance(one, v.Lit) and one.never_none:
+            held[key] = v.Lit(one.value, one.option, one.instead, one.choices)
+
+
 def set_in_object(owner: v.Inst, name: v.Value, value: v.Value) -> None:
     """``setattr(owner, name, value)`` of a name that is not known: attributes of its class are defaults too."""
     for cls in owner.cls.mro():
@@ -72,10 +79,10 @@ def _replaced(held: Mapping[Any, v.Value], name: v.Value, value: v.Value) -> dic
         # Layers, methods and the like do not replace constants.
         return {}
     return {
-        key: v.Lit(one.value, key)
+        key: v.Lit(one.value, one.option or key, one.instead, one.choices)
         for key, one in held.items()
         if isinstance(one, v.Lit)
-        and not one.option
+        and (not one.option or one.never_none)
         and isinstance(key, str)
         and not key.startswith("__")
         and v.may_be(name, key)
