@@ -34,14 +34,15 @@ def derives(interp: RunView, expr: Any, role: Role, depth: int = 0) -> str:
             if not found:
                 found = _assigned(interp, node.id, role, depth)
         elif isinstance(node, m.Subscript):
-            found = _variable(interp, node, role)
+            found = _variable(interp, node, role) or _item(interp, node, role, depth)
         if found:
             return found
     return ""
 
 
 def _parts(interp: RunView, expr: Any, role: Role) -> Iterator[Any]:
-    """An expression and all parts of it, without those that take from a result what the role is not about."""
+    """An expression and all parts of it, without those that take from a result what the role is not about, and without the
+    variables of which it takes one item: ``derives`` asks for that item alone."""
     stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
@@ -53,7 +54,79 @@ def _parts(interp: RunView, expr: Any, role: Role) -> Iterator[Any]:
             ):
                 continue
         yield node
-        stack.extend(children(node))
+        if not _is_item(node):
+            stack.extend(children(node))
+
+
+def _is_item(node: Any) -> bool:
+    """Whether an expression is an item, under a key that is written out, of something that a variable holds."""
+    while isinstance(node, m.Subscript) and isinstance(node.index, m.Const):
+        node = node.value
+        if isinstance(node, m.Name):
+            return True
+    return False
+
+
+def _item(interp: RunView, node: m.Subscript, role: Role, depth: int) -> str:
+    """The call of this role that an item of a variable depends on. Of a dictionary, tuple or list that the program writes
+    out, only what it has under that key counts; of anything else, all of it."""
+    if not _is_item(node):
+        return ""
+    found = _held(interp, interp.value_of(node), role)
+    whole: Any = node
+    while not found and isinstance(whole, m.Subscript):
+        whole = whole.value
+        found = _held(interp, interp.value_of(whole), role)
+    held = _contents(interp, node, role)
+    return found or next(filter(None, (derives(interp, one, role, depth + 1) for one in held)), "")
+
+
+def _contents(interp: RunView, node: m.Expr, role: Role, depth: int = 0) -> list[m.Expr]:
+    """The expressions that a variable, or an item of it, may hold."""
+    if isinstance(node, m.Name):
+        kept = _values(interp, node.id, role)
+        held = [
+            one for one in kept if not any(isinstance(x, m.Name) and x.id == node.id for x in nodes([one]))
+        ]
+    elif isinstance(node, m.Subscript) and isinstance(node.index, m.Const):
+        key = node.index.value
+        held = [one for whole in _contents(interp, node.value, role, depth) for one in _under(whole, key)]
+    else:
+        return [node]
+    if depth == _DEPTH:
+        return held
+    found: list[m.Expr] = []
+    for one in held:
+        further = isinstance(one, (m.Name, m.Subscript)) and _contents(interp, one, role, depth + 1)
+        found.extend(further or [one])
+    return found
+
+
+def _under(whole: m.Expr, key: Any) -> list[m.Expr]:
+    """What may stand under a key: the whole where it is not written out."""
+    if isinstance(whole, m.Dict):
+        found: list[m.Expr] = []
+        for each, value in zip(whole.keys, whole.values, strict=True):
+            if not isinstance(each, m.Const):
+                found.append(value)
+            elif each.value == key:
+                found = [value]
+        return found
+    if (
+        isinstance(whole, m.Call)
+        and isinstance(whole.func, m.Name)
+        and whole.func.id == "dict"
+        and not whole.args
+    ):
+        if all(one.name for one in whole.keywords):
+            return [one.value for one in whole.keywords if one.name == key]
+    if (
+        isinstance(whole, m.Seq)
+        and type(key) is int
+        and not any(isinstance(one, m.Star) for one in whole.elts)
+    ):
+        return whole.elts[key : key + 1 or None]
+    return [whole]
 
 
 def _is_number(node: Any, number: int | None) -> bool:
@@ -203,11 +276,16 @@ def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:
     return ""
 
 
-def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
+def _values(interp: RunView, name: str, role: Role) -> Iterator[m.Expr]:
+    """What a variable is assigned, without results of which it gets what the role is not about."""
     for value, position in assignments_in_parts(interp, name):
         entry = _entry(interp, value, role) if position is not None and isinstance(value, m.Call) else None
-        if entry is not None and position == entry.pos:
-            continue
+        if entry is None or position != entry.pos:
+            yield value
+
+
+def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
+    for value in _values(interp, name, role):
         inside: list[Any] = [value]
         if not any(isinstance(one, m.Name) and one.id == name for one in nodes(inside)):
             found = derives(interp, value, role, depth + 1)
