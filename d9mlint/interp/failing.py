@@ -177,10 +177,10 @@ def _reads_item(interp: Interp, node: m.Subscript) -> bool:
         return False
     value = value_of(interp, name)
     if v.is_none(value):
-        if not _stays_none(interp, name):
+        if "." in name.id or not _stays_none(interp, name):
             return False
         why = "is None"
-    elif has_no_items(interp, value) and not others(interp, value):
+    elif has_no_items(interp, name, value) and not others(interp, value):
         why = "is not subscriptable"
     else:
         return False
