@@ -173,7 +173,7 @@ def _raises(interp: Interp, node: m.Expr) -> bool:
 def _reads_item(interp: Interp, node: m.Subscript) -> bool:
     """Whether an item is read of a variable that is None, or holds an object that has no items."""
     name = node.value
-    if not isinstance(name, m.Name) or interp.exhausted or interp.muted:
+    if not isinstance(name, m.Name) or interp.exhausted or interp.muted or interp.importing:
         return False
     value = value_of(interp, name)
     if v.is_none(value):
