@@ -56,9 +56,9 @@ def exclude(some: frozenset[Test], others: frozenset[Test]) -> bool:
     return any(one.excludes(other) for one in some for other in others)
 
 
-def tests_around(run: RunView, node: Any) -> frozenset[Test]:
-    """What holds where a call is made, by the tests around it in its function and in those that call it, and in which
-    branches of statements it stands that run once."""
+def tests_around(run: RunView, node: Any, alone: bool = False) -> frozenset[Test]:
+    """What holds where a call is made, by the tests around it in its function and in those that call it, and, but for
+    the tests ``alone``, in which branches of statements it stands that run once."""
     found: set[Test] = set()
     branches: set[Test] = set()
     frame: Frame | None = run.frame
@@ -75,7 +75,7 @@ def tests_around(run: RunView, node: Any) -> frozenset[Test]:
                 branches.add(Test((frame.file.path, place), False, None, outcome))
         offset = frame.call_site.start if frame.call_site is not None else 0
         frame = frame.caller if frame.call_site is not None else None
-    return frozenset(found | branches)
+    return frozenset(found if alone else found | branches)
 
 
 def _body(frame: Frame) -> list[m.Stmt]:

@@ -974,7 +974,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
 
     def _tested(self, place: Where, node: Any) -> None:
         """Something is saved or loaded behind tests: what holds however the program comes there counts."""
-        around = tests_around(self.run, node)
+        around = tests_around(self.run, node, alone=True)
         known = self.tests.get(place.site)
         self.tests[place.site] = around if known is None else known & around
 
