@@ -71,6 +71,7 @@ def not_followed(covered: Iterable[Coverage], root: str) -> list[Finding]:
 HELP = {
     "dynamic-call": "review by hand what is called here",
     "failing-call": "pass the arguments that the call needs",
+    "failing-subscript": "read an attribute instead, or store a dict or a sequence in the variable",
     "undefined-name": "define the name, or import it",
     "project-import": "lint the directory that holds the module too, or review it by hand",
     "library-call": "review by hand whether this library draws random numbers or trains on a GPU",

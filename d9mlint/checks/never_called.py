@@ -75,9 +75,11 @@ _LOOKING = {"super": 0, "isinstance": 1, "issubclass": 1}
 arguments."""
 _HARMLESS = frozenset({"staticmethod", "classmethod", "property", "abstractmethod"})
 """Decorators that do not hand on what they decorate."""
-MATERIAL = frozenset({"dynamic-call", "project-import", "failing-call", "undefined-name", "budget"})
+MATERIAL = frozenset(
+    {"dynamic-call", "project-import", "failing-call", "failing-subscript", "undefined-name", "budget"}
+)
 """Gaps behind which a call may stand that was not seen."""
-_RAISING = frozenset({"failing-call", "undefined-name"})
+_RAISING = frozenset({"failing-call", "failing-subscript", "undefined-name"})
 """Gaps at an expression that always raises."""
 
 Function = tuple[int, int]

@@ -113,7 +113,7 @@ from d9mlint.interp.library.builtins import (
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
 from d9mlint.interp.library.loaders import LOADER, given_batches
-from d9mlint.interp.library.options import ChosenArgs, call_with_choices, load_config, option_params
+from d9mlint.interp.library.options import PARSER, ChosenArgs, call_with_choices, load_config, option_params
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import MODULE, is_module, stands_for_engine
@@ -1133,7 +1133,7 @@ def _call_external(
     contained: list[v.Value] = []
     if model is not None:
         modelled = model(interp, api, args, node)
-        if isinstance(modelled, v.Obj) and modelled.type == LOADER:
+        if isinstance(modelled, v.Obj) and modelled.type in (LOADER, PARSER):
             modelled.package = package
         if modelled is not None:
             return modelled

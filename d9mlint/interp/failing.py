@@ -1,7 +1,7 @@
 """Statements that raise for certain: they are a name that nothing defines or the call of one, import one, or call a function
 that comes to one on all of its paths, that only raises or that takes other arguments than are given, or unpack what a
-function gives, or what each round of a loop is given, into another number of variables, or compute with a variable that is
-None.
+function gives, or what each round of a loop is given, into another number of variables, compute with a variable that is
+None, or read an item of an object that has none.
 
 A name that is only handed on, as ``DataLoader(dataset)``, ends the path in a module that others import, but not in a program
 itself: of one that somebody shows in part, the rest counts.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
@@ -22,11 +22,13 @@ from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.missing_attributes import lacks
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.interp.unset_attributes import SET_BY_NAME, is_unset
+from d9mlint.interp.without_items import has_no_items
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
+from d9mlint.ir.endings import evaluated
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.scopes import bound_names, own_names, target_names, times_stored
-from d9mlint.ir.traversal import children, nodes, statements
+from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -91,8 +93,8 @@ def must_raise(interp: Interp, node: m.Expr | None) -> bool:
 
 
 def _asked(interp: Interp, node: m.Expr) -> Iterator[m.Expr]:
-    """The names and calls that an expression evaluates in all cases and of which more than the form says whether they
-    raise."""
+    """The names, calls and subscripts that an expression evaluates in all cases and of which more than the form says
+    whether they raise."""
     for one in _that_may_raise(node):
         if isinstance(one, m.Comp):
             yield from _of_each_element(interp, one)
@@ -105,7 +107,7 @@ def _that_may_raise(node: m.Expr) -> tuple[m.Expr, ...]:
     memoised while the expression lives."""
     known = _asking.get(id(node))
     if known is None or known[0] is not node:
-        found = tuple(one for one in _evaluated(node) if _is_asked(one))
+        found = tuple(one for one in evaluated(node) if _is_asked(one))
         known = _asking[id(node)] = (node, found)
     return known[1]
 
@@ -117,6 +119,8 @@ def _is_asked(node: m.Expr) -> bool:
         return "." in node.id
     if isinstance(node, m.Comp):
         return True
+    if isinstance(node, m.Subscript):
+        return isinstance(node.value, m.Name)
     called = node.func if isinstance(node, m.Call) else None
     return isinstance(called, m.Name) or (isinstance(called, m.Attr) and isinstance(called.value, m.Call))
 
@@ -130,6 +134,8 @@ def _reads_unset(interp: Interp, node: m.Name) -> bool:
 
 
 def _raises(interp: Interp, node: m.Expr) -> bool:
+    if isinstance(node, m.Subscript):
+        return _reads_item(interp, node)
     called = node.func if isinstance(node, m.Call) else node
     if not isinstance(called, (m.Name, m.Attr)):
         return False
@@ -162,6 +168,25 @@ def _raises(interp: Interp, node: m.Expr) -> bool:
             return False
         return _refuses(interp, method, node, called.id, bound=1)
     return False
+
+
+def _reads_item(interp: Interp, node: m.Subscript) -> bool:
+    """Whether an item is read of a variable that is None, or holds an object that has no items."""
+    name = node.value
+    if not isinstance(name, m.Name) or interp.exhausted or interp.muted or interp.importing:
+        return False
+    value = value_of(interp, name)
+    if v.is_none(value):
+        if "." in name.id or not _stays_none(interp, name):
+            return False
+        why = "is None"
+    elif has_no_items(interp, name, value) and not others(interp, value):
+        why = "is not subscriptable"
+    else:
+        return False
+    interp.gap("failing-subscript", f"`{name.id}` {why}", node)
+    interp.state.lost = True
+    return True
 
 
 def _is_method_of_none(interp: Interp, called: m.Name, name: str) -> bool:
@@ -417,31 +442,10 @@ def _stores_none(stmt: m.Stmt, name: str) -> bool:
     )
 
 
-def _evaluated(node: m.Expr) -> Iterator[m.Expr]:
-    """The names in an expression that are read, and the calls and comprehensions in it, whenever it is evaluated."""
-    parts: list[Any] = [node]
-    while parts:
-        one = parts.pop()
-        if isinstance(one, (m.Name, m.Call, m.Comp)):
-            yield one
-        if isinstance(one, m.Name):
-            continue
-        if isinstance(one, m.BoolOp):
-            parts.append(one.left)
-        elif isinstance(one, m.IfExp):
-            parts.append(one.test)
-        elif isinstance(one, m.Comp):
-            parts.append(one.generators[0].iter)
-        elif isinstance(one, m.Compare):
-            parts += [one.left, one.comparators[0]]
-        elif not isinstance(one, m.Lambda):
-            parts += children(one)
-
-
 def _in_all_cases(interp: Interp, node: m.Expr) -> Iterator[m.Expr]:
     """The names in an expression that are read, and the calls that are made, whenever it is evaluated, also for each element
     of a comprehension that surely has one."""
-    for one in _evaluated(node):
+    for one in evaluated(node):
         if isinstance(one, m.Comp):
             yield from _of_each_element(interp, one)
         else:

@@ -712,6 +712,7 @@ ROLES = {
     "initializes": "runs a method of its receiver to make its weights",
     "calls-with-model": "calls methods of its receiver with the model that it was made with",
     "ends-with-part": "makes a model whose last part is in a known attribute: no gradient goes through it to other parts",
+    "not-subscriptable": "is a class of which objects have no items",
     "has-only": "is a base class of which all attributes are known",
     "known-parts": "makes a model whose weights are in known attributes",
     "names-in-parts": "makes modules whose weights have names of known pieces",

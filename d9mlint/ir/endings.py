@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from typing import Any
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import nodes, statements
+from d9mlint.ir.traversal import children, nodes, statements
 
 _failing: dict[int, tuple[object, tuple[m.Call, ...]]] = memo()
+Evaluated = m.Name | m.Call | m.Comp | m.Subscript
 _EXITS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
 """Calls that end the program."""
 
@@ -23,6 +25,9 @@ def never_run(
         block = blocks.pop()
         for at, stmt in enumerate(block):
             if leaves(stmt, failing, own):
+                if isinstance(stmt, (m.With, m.For)):
+                    # What it evaluates first raises.
+                    yield from stmt.body
                 yield from block[at + 1 :]
                 break
             blocks.extend(blocks_within(stmt))
@@ -34,13 +39,44 @@ def leaves(stmt: m.Stmt, failing: Container[tuple[int, int]] = (), own: Containe
         return True
     if isinstance(stmt, m.If):
         return all(any(leaves(one, failing, own) for one in branch) for branch in (stmt.body, stmt.orelse))
+    if failing and any((one.start, one.end) in failing for one in _evaluated_first(stmt)):
+        return True
     if not isinstance(stmt, (m.ExprStmt, m.Assign)):
         return False
     value = stmt.value
-    if isinstance(value, (m.Name, m.Call)) and (value.start, value.end) in failing:
-        return True
     called = value.func if isinstance(value, m.Call) else None
     return isinstance(called, m.Name) and called.id in _EXITS and called.id not in own
+
+
+def _evaluated_first(stmt: m.Stmt) -> Iterator[Evaluated]:
+    """What a statement evaluates in all cases before anything else of it runs."""
+    if isinstance(stmt, (m.ExprStmt, m.Assign)):
+        return evaluated(stmt.value)
+    if isinstance(stmt, m.With):
+        return evaluated(stmt.items[0].context)
+    return evaluated(stmt.iter) if isinstance(stmt, m.For) else iter(())
+
+
+def evaluated(node: m.Expr) -> Iterator[Evaluated]:
+    """The names in an expression that are read, and the calls, subscripts and comprehensions in it, whenever it is
+    evaluated."""
+    parts: list[Any] = [node]
+    while parts:
+        one = parts.pop()
+        if isinstance(one, (m.Name, m.Call, m.Comp, m.Subscript)):
+            yield one
+        if isinstance(one, m.Name):
+            continue
+        if isinstance(one, m.BoolOp):
+            parts.append(one.left)
+        elif isinstance(one, m.IfExp):
+            parts.append(one.test)
+        elif isinstance(one, m.Comp):
+            parts.append(one.generators[0].iter)
+        elif isinstance(one, m.Compare):
+            parts += [one.left, one.comparators[0]]
+        elif not isinstance(one, m.Lambda):
+            parts += children(one)
 
 
 def ends_after(loop: m.For | m.While, place: int) -> bool:

@@ -196,6 +196,7 @@ Role = Literal[
     "no-gpu",
     "no-variable",
     "no-weights",
+    "not-subscriptable",
     "optimizes",
     "orders-by-column",
     "ordered-by-epoch",

@@ -19,6 +19,7 @@ NO_ENTRY = (
 KINDS = {
     "dynamic-call": ("call decided at run time", "calls decided at run time"),
     "failing-call": ("call that raises TypeError", "calls that raise TypeError"),
+    "failing-subscript": ("subscript that raises TypeError", "subscripts that raise TypeError"),
     "undefined-name": ("name that is not defined", "names that are not defined"),
     "project-import": ("import of the project not found", "imports of the project not found"),
     "library-call": ("unknown library call", "unknown library calls"),

@@ -14,18 +14,19 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.endings import leaves
 from d9mlint.ir.scopes import assignments
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
-_tests: dict[tuple[int, int], tuple[list[m.Stmt], tuple[tuple[m.Expr, bool], ...]]] = memo()
+_tests: dict[tuple[int, int], tuple[list[m.Stmt], tuple[_Holding, ...]]] = memo()
 _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 
 
 class Test(NamedTuple):
-    """What is tested, and whether it is equal to a value, or, without ``compared``, whether it is true."""
+    """What is tested, or the place of the statement that does it, and whether that is equal to a value, or, without
+    ``compared``, whether it is true."""
 
     what: Hashable
     compared: bool
@@ -41,30 +42,47 @@ class Test(NamedTuple):
         return self.holds and other.holds
 
 
+class _Holding(NamedTuple):
+    """A test of a function, or None for whether the body of a ``try`` raises, with its outcome, and where its statement
+    begins; None where that runs in each round of a loop."""
+
+    test: m.Expr | None
+    outcome: bool
+    place: int | None
+
+
 def exclude(some: frozenset[Test], others: frozenset[Test]) -> bool:
     """Whether tests around one place, and those around another, never all hold in one run."""
     return any(one.excludes(other) for one in some for other in others)
 
 
-def tests_around(run: RunView, node: Any) -> frozenset[Test]:
-    """What holds where a call is made, by the tests around it in its function and in those that call it."""
+def tests_around(run: RunView, node: Any, alone: bool = False) -> frozenset[Test]:
+    """What holds where a call is made, by the tests around it in its function and in those that call it, and, but for
+    the tests ``alone``, in which branches of statements it stands that run once."""
     found: set[Test] = set()
+    branches: set[Test] = set()
     frame: Frame | None = run.frame
     offset = node.start
     while frame is not None:
         body = _body(frame)
-        for test, outcome in _tests_of(body, offset):
-            found.update(_asked(frame, body, test, outcome))
+        if _is_in_loop(body, offset):
+            # Each round may take another branch.
+            branches.clear()
+        for test, outcome, place in _tests_of(body, offset):
+            if test is not None:
+                found.update(_asked(frame, body, test, outcome))
+            if place is not None:
+                branches.add(Test((frame.file.path, place), False, None, outcome))
         offset = frame.call_site.start if frame.call_site is not None else 0
         frame = frame.caller if frame.call_site is not None else None
-    return frozenset(found)
+    return frozenset(found if alone else found | branches)
 
 
 def _body(frame: Frame) -> list[m.Stmt]:
     return frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
 
 
-def _tests_of(body: list[m.Stmt], offset: int) -> tuple[tuple[m.Expr, bool], ...]:
+def _tests_of(body: list[m.Stmt], offset: int) -> tuple[_Holding, ...]:
     """As ``_holding``; memoised while the body lives."""
     known = _tests.get((id(body), offset))
     if known is None or known[0] is not body:
@@ -72,8 +90,13 @@ def _tests_of(body: list[m.Stmt], offset: int) -> tuple[tuple[m.Expr, bool], ...
     return known[1]
 
 
-def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[tuple[m.Expr, bool]]:
-    """The tests of a function that are decided where a call in it is made, with their outcomes."""
+def _is_in_loop(body: Sequence[m.Stmt], offset: int) -> bool:
+    return any(isinstance(one, (m.For, m.While)) and holds_call(one.body, offset) for one in statements(body))
+
+
+def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[_Holding]:
+    """The tests of a function that are decided where a call in it is made."""
+    in_loop = False
     while block:
         inner = next((one for one in block if holds_call([one], offset)), None)
         for one in block:
@@ -81,12 +104,19 @@ def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[tuple[m.Expr, boo
                 break
             # Behind a branch that always leaves, its test is not true.
             if isinstance(one, m.If) and not one.orelse and any(leaves(stmt) for stmt in one.body):
-                yield one.test, False
+                yield _Holding(one.test, False, None if in_loop else one.start)
         if isinstance(inner, m.If):
             block = next((part for part in (inner.body, inner.orelse) if holds_call(part, offset)), [])
             if block:
-                yield inner.test, block is inner.body
+                yield _Holding(inner.test, block is inner.body, None if in_loop else inner.start)
             continue
+        if isinstance(inner, m.Try) and not in_loop:
+            # What ends the body has not raised.
+            if any(holds_call(one.body, offset) for one in inner.handlers):
+                yield _Holding(None, True, inner.start)
+            elif holds_call([*inner.body[-1:], *inner.orelse], offset):
+                yield _Holding(None, False, inner.start)
+        in_loop = in_loop or isinstance(inner, (m.For, m.While))
         parts = [getattr(inner, name, None) or [] for name in ("body", "orelse", "final")]
         parts += [one.body for name in ("handlers", "cases") for one in getattr(inner, name, ())]
         block = next((part for part in parts if holds_call(part, offset)), [])

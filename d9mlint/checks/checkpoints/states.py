@@ -863,12 +863,13 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if models and self._is_counted_on(argument_node(call.node, "f", 1)):
             self.numbered.update(loops or self.trains_in.known())
         # A file that is written once, after a loop that trains, holds what that loop has come to.
-        loops = loops or frozenset(key for key in self.trains_in.known() if self._counts_on(key))
-        if found <= {"epoch"} and loops and models:
+        after = frozenset[str]() if loops else frozenset(self.trains_in.known())
+        loops = loops or frozenset(key for key in after if self._counts_on(key))
+        if found <= {"epoch"} and (loops or after) and models:
             self._loaded_whole(call, frozenset(site for _, site in models))
             option = self.run.state.aside
             tests = tests_around(self.run, call.node)
-            self.weights.append(Saved(place, frozenset(found), loops, option, models, file, tests))
+            self.weights.append(Saved(place, frozenset(found), loops, option, models, file, tests, after))
 
     def _is_counted_on(self, path: Any) -> bool:
         """Whether the name of a file has the sum of a number that an option gives with which the program loads something."""
@@ -902,13 +903,14 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         read, or that an option gives, or else the program loads the file that it saves."""
         found: list[tuple[Where, set[str], frozenset[str], str]] = []
         for saved in self.weights:
-            for loop in saved.loops:
+            for loop in saved.loops | saved.after:
                 if loop not in self.trains_in:
                     continue
                 began = self.began.get(loop)
                 earlier = saved.before(loop, self.loaded, began)
                 first = self.written.get(saved.file.name) if saved.file is not None else None
-                if self._counts_on(loop) and any(loop not in one.loops for one in earlier):
+                counts = loop in saved.loops and self._counts_on(loop)
+                if counts and any(loop not in one.loops for one in earlier):
                     found.append((saved.place, {*saved.found, "epoch"}, frozenset({loop}), saved.option))
                 elif any(saved.replaces(one, loop, first) for one in earlier):
                     if self._not_kept(frozenset({loop})):
@@ -972,7 +974,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
 
     def _tested(self, place: Where, node: Any) -> None:
         """Something is saved or loaded behind tests: what holds however the program comes there counts."""
-        around = tests_around(self.run, node)
+        around = tests_around(self.run, node, alone=True)
         known = self.tests.get(place.site)
         self.tests[place.site] = around if known is None else known & around
 

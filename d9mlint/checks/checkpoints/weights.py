@@ -102,7 +102,7 @@ class Loaded(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """Weights alone that are saved in loops: of which models, under which keys, behind which tests."""
+    """Weights alone that are saved in loops, or after others: of which models, under which keys, behind which tests."""
 
     place: Where
     found: frozenset[str]
@@ -111,6 +111,8 @@ class Saved(NamedTuple):
     models: frozenset[tuple[object, Site]]
     file: File | None
     tests: frozenset[Test]
+    after: frozenset[str] = frozenset()
+    """Loops that have trained before, where weights are saved in none."""
 
     def holds(self, loaded: Loaded) -> bool:
         """Whether a later run, of the same stage, can load as this what the program loads."""
