@@ -35,6 +35,7 @@ from d9mlint.interp import (
     order_cuts,
     order_last,
     order_lone,
+    order_looks,
     rank_tests,
 )
 from d9mlint.interp import values as v
@@ -89,6 +90,7 @@ from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.partings import Open, Partings
+from d9mlint.interp.places import running
 from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
@@ -789,6 +791,10 @@ class Interp:
         start = getattr(node, "start", -1)
         behind = bisect_right(parts, start, key=lambda one: one.start)
         return behind > 0 and start < parts[behind - 1].end
+
+    def only_viewed(self, node: m.Expr) -> bool:
+        """Whether what an expression draws is only shown on a screen or page. See ``view.RunView.only_viewed``."""
+        return order_looks.is_only_viewed(self, node, running(self))
 
     def unread(self, node: m.Expr) -> bool:
         """Whether the statement that is running stores what an expression gives in variables that nothing reads, or tests

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import OrderEntry
 
-_SAVES_FIGURES = frozenset({"savefig"})
 _GIVES = frozenset({"carry", "type", "pair", "argsort"})
 """Roles of what gives a value and does nothing else."""
 _ALIKE = frozenset({"views", "copies"})
@@ -39,6 +38,15 @@ def is_only_shown(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
     if fn is None or _is_of_split(node, fn):
         return False
     return _Look(interp, fn, node).shown(node)
+
+
+def is_only_viewed(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
+    """Whether what an expression draws, and what is chosen by it, is only shown to a person on a screen or on a page: in no
+    line of text that is printed or logged."""
+    if fn is None:
+        return False
+    look = _Look(interp, fn, node, views=True)
+    return look.shown(node) and look.is_viewed
 
 
 def _is_of_split(node: m.Expr, fn: m.Function) -> bool:
@@ -57,11 +65,16 @@ def _is_of_split(node: m.Expr, fn: m.Function) -> bool:
 
 class _Look:
     """One question, about an element or slice: ``asked`` are variables that have been looked at already, ``parts`` those
-    that hold the slice itself. ``within`` is whether it is asked in a function that gets it."""
+    that hold the slice itself. ``within`` is whether it is asked in a function that gets it. With ``views``, text that is
+    printed or logged is no look, and ``is_viewed`` is whether anything is seen otherwise."""
 
-    def __init__(self, interp: Interp, fn: m.Function, part: m.Expr, within: bool = False) -> None:
+    def __init__(
+        self, interp: Interp, fn: m.Function, part: m.Expr, within: bool = False, views: bool = False
+    ) -> None:
         self.interp = interp
         self.within = within
+        self.views = views
+        self.is_viewed = False
         self.part = part
         self.parts: set[str] = set()
         self.fn = fn
@@ -191,7 +204,10 @@ class _Look:
             # A page names what a model has found by its position in the listing.
             return False
         if entry.role == "show" or entry.shows:
-            return not any(called_name(one) in _SAVES_FIGURES for one in self._calls())
+            if self.views and (entry.as_data or not entry.shows):
+                return False
+            self.is_viewed = True
+            return not any(self._keeps_figure(one) for one in self._calls())
         return None if self._only_gives(entry, call) else False
 
     def _is_unread(self, call: m.Call) -> bool:
@@ -225,10 +241,12 @@ class _Look:
         param = called.fn.params[place]
         if param.kind not in "pa" or called.decorated:
             return False
-        look = _Look(self.interp, called.fn, self.part, within=True)
-        return not may_be_shared(called.file.facts, called.fn, {param.name}) and all(
+        look = _Look(self.interp, called.fn, self.part, within=True, views=self.views)
+        only = not may_be_shared(called.file.facts, called.fn, {param.name}) and all(
             map(look._read, variables(called.fn).get(param.name, ()))
         )
+        self.is_viewed |= look.is_viewed
+        return only
 
     def _only_gives(self, entry: OrderEntry, call: m.Call) -> bool:
         """Whether a call gives a value and does nothing else, and no number that it computes."""
@@ -246,6 +264,9 @@ class _Look:
             }
             return all_hold(v.Args(given, named), entry.when) is False
         return False
+
+    def _keeps_figure(self, call: m.Call) -> bool:
+        return self.interp.kb.role(f"?.{called_name(call)}", "keeps-figure") is not None
 
     def _calls(self) -> Iterable[Any]:
         return (one for one in nodes(self.fn.body) if isinstance(one, m.Call))

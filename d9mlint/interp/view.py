@@ -205,6 +205,9 @@ class RunView(Protocol):
     def unread(self, node: m.Expr) -> bool:
         """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
 
+    def only_viewed(self, node: m.Expr) -> bool:
+        """Whether what an expression draws, and what is chosen by it, is only shown to a person on a screen or page."""
+
     @property
     def in_worker(self) -> bool:
         """Whether this is what a worker process runs when it starts."""

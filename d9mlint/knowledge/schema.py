@@ -67,6 +67,7 @@ Role = Literal[
     "averages",
     "base-only",
     "binds-parameters",
+    "reruns-script",
     "runs-graph",
     "runs-no-methods",
     "enumerates",
@@ -185,6 +186,7 @@ Role = Literal[
     "moves-in-place",
     "moves-models",
     "model-input",
+    "keeps-figure",
     "named-by",
     "made-of",
     "names-configuration",
@@ -932,9 +934,10 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     result. What takes ``numbers`` raises where it is given texts; a sink that ``finds`` gives the position of an
     element in its receiver. Of what ``ties``, several elements may give the same, so that a sort by it leaves them
     in the order in which they were. A ``type`` that is ``of_file`` is read from the file whose name it is given.
-    What ``shows`` its arguments gives them to a person to look at; what ``answers`` names in a page also what a
-    model has found. The order of a source differs in ``each_process``, whatever its elements are, or may stay what
-    it was. What is given has a row for each of the ``rows`` of the first argument, or of the receiver. Where the
+    What ``shows`` its arguments gives them to a person to look at, or ``as_data``, as lines of text or as an answer that a
+    program may read; what ``answers`` names in a page also what a model has found. The order of a source differs in
+    ``each_process``, whatever its elements are, or may stay what it was. What is given has a row for each of the ``rows`` of
+    the first argument, or of the receiver. Where the
     conditions do not hold, the role is the one given as ``otherwise``.
     """
 
@@ -979,6 +982,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     table: bool = False
     shows: bool = False
     answers: bool = False
+    as_data: bool = False
     each_process: bool = False
     rows: Literal["", "argument", "receiver"] = ""
     otherwise: Literal["", "end", "points", "type"] = ""

@@ -134,6 +134,7 @@ Kind = Literal[
     "order",
     "head",
     "guess",
+    "viewed",
     "aside",
     "weak aside",
     "use aside",
@@ -142,7 +143,8 @@ Kind = Literal[
 """What a draw is worth: one that training alone makes matter is weak, and is one for use where it happens whenever the
 model is used, one changes the data that a model is given, one is of a loader or sampler, or of the workers of a loader,
 which have their own rules, one happens where a checkpoint lacks the layers of a task, one is in a call that is only
-possible, one is behind an option, where it may be weak, for use or of such layers too."""
+possible, of one the outcome is only shown on a screen, one is behind an option, where it may be weak, for use or of such
+layers too."""
 
 
 class Early(NamedTuple):
@@ -235,7 +237,7 @@ _ASIDE: dict[tuple[str, bool], Kind] = {
     ("head", True): "head aside",
 }
 """Kinds of draws that training alone makes matter, behind an option: by the kind and whether the model is used there."""
-_OVERWRITABLE = frozenset({"", "aside", "weak aside", "head aside", "order"})
+_OVERWRITABLE = frozenset({"", "viewed", "aside", "weak aside", "head aside", "order"})
 """Kinds of draws whose outcome may be overwritten, or that another rule may report, but for initial weights that are made
 in each run."""
 _OF_WEIGHTS = frozenset({"torch", "keras", "tensorflow", "keras_numpy"})
@@ -364,6 +366,15 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     prints_elsewhere = remembered(bool)
     """Whether other files print something that is not known."""
 
+    keeps_figures = remembered(bool)
+    """Whether the program writes pictures that it draws into files, or sends them to a logger."""
+
+    reruns = remembered(bool)
+    """Whether the script runs again whenever a person does something on its page."""
+
+    viewed_splits = remembered(list[Split])
+    """What is drawn for DET109 and only shown on a screen."""
+
     answers_others = remembered(bool)
     """Whether a server sends somebody what is not known."""
 
@@ -380,6 +391,16 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     def counts(self, call: CallEvent) -> None:
         """The parts and sizes of a model are shown."""
         self._note_own(self.counting, call.node)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "keeps-figure") is not None)
+    def figure_kept(self, call: CallEvent) -> None:
+        """A picture that the program has drawn is kept."""
+        self.keeps_figures = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "reruns-script") is not None)
+    def rerun(self, call: CallEvent) -> None:
+        """Something of a page is shown whose script is run again and again."""
+        self.reruns = True
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "clock") is not None)
     def times(self, call: CallEvent) -> None:
@@ -746,6 +767,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             kind = "guess"
         elif self.run.state.aside:
             kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
+        if kind in ("", "aside") and entry.kind == "draw" and self.run.only_viewed(node):
+            kind = "viewed"
         if kind == "weak" and _masks(entry):
             self.masks.setdefault((rng, self.run.here(node)), lambda: self._here(event))
         of_data = entry.kind == "transform" or (bool(level.parent) and entry.kind not in _TRAINING_ONLY)
@@ -899,8 +922,17 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if variable is not None and is_dead_store(self.run):
             # Another program that imports this module may read what is drawn.
             self.imported_splits.append((variable, found))
+        elif self.run.only_viewed(node):
+            self.viewed_splits.append(found)
         else:
             self._report_split(found)
+
+    def _of_viewed(self, found: Split) -> Split:
+        """What is said of a draw of which the outcome is shown on a screen, where no picture of it is kept."""
+        if self.keeps_figures:
+            return found
+        found = found._replace(severity=Severity.ADVICE)
+        return found._replace(help=_FOR_RERUNS, remedy=()) if self.reruns else found
 
     def _report_split(self, found: Split) -> None:
         self.report(
@@ -1354,6 +1386,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         for variable, found in self.imported_splits:
             if is_read(self.run, variable, outside=True):
                 self._report_split(found)
+        for split in self.viewed_splits:
+            self._report_split(self._of_viewed(split))
         for site in self.reporter.sites("DET211"):
             # What the workers of a pool draw is reported once: generators for each item need no seed of the process.
             self._forgive(site, of_processes=True)
@@ -1384,11 +1418,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 and (self.run.trains_networks or x.kind != "head")
                 and (not seed.aside or self._matters_aside(rng, x, seed.aside))
             }
+            results = {at: x for at, x in counting.items() if self.keeps_figures or x.kind != "viewed"}
+            counting = results or counting
             left = list(reversed(counting.values()))[:MOST_DRAWS]
             if left:
                 unread = {x.place.site for x in seed.draws} - counting.keys()
                 first = seed.draw if seed.draw.site not in replaced | lost | unread else left[0].place
-                self._late(self.run.kb.generators[rng], seed._replace(draw=first, draws=tuple(left)))
+                seed = seed._replace(draw=first, draws=tuple(left))
+                self._late(self.run.kb.generators[rng], seed, None if results else Severity.ADVICE)
                 known.add((rng, seed.aside))
                 for one in left:
                     # A split before the seed is one of these draws.
@@ -1437,7 +1474,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         api = generator.seed.partition("(")[0]
         return {name for entry in self.run.kb.rng(api) for name in entry.seeds}
 
-    def _late(self, generator: GeneratorEntry, seed: Late) -> None:
+    def _late(self, generator: GeneratorEntry, seed: Late, severity: Severity | None) -> None:
         """DET108 stands where the first draw is; the others, and the seed, are in its flow."""
         draw = seed.draw
         api = next((one.text for one in seed.draws if one.place.site == draw.site), generator.id)
@@ -1464,6 +1501,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             if seed.movable
             else f"call `{generator.seed}` at the start of the program",
             subject=generator.id,
+            severity=severity,
             remedy=("graph",) if in_graph else (),
         )
 
@@ -1615,7 +1653,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         calls that have been asked for a seed, which seeds all that they draw from, ``known`` the generators of which it
         is reported that the seed comes after draws, with the options that lead there."""
         rng, title = generator.id, generator.title
-        strong, aside = self._first(rng, ""), self._first(rng, "aside")
+        strong, aside, viewed = (self._first(rng, kind) for kind in ("", "aside", "viewed"))
+        if self.keeps_figures:
+            firsts = [one for one in (strong, viewed) if one is not None]
+            strong, viewed = min(firsts, key=lambda one: one.place.order, default=None), None
         spares = [self._initial_aside(rng, "weak aside"), self._first(rng, "use aside")]
         spare = min((one for one in spares if one is not None), key=lambda one: one.place.order, default=None)
         lacking = self._initial_aside(rng, "head aside")
@@ -1655,6 +1696,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
                 trained = [one for one, time in times if time is not None and self.run.trains_with(time)]
                 found = min(trained, key=lambda one: one.place.order, default=None)
+        if found is None and not imported:
+            found = viewed
         if any(found is one and (rng, one.place.aside) in known for one in asides):
             return True
         mask = self._mask(rng) if found is None and not imported else None
@@ -1804,6 +1847,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             place, remedy = place.with_flow((*place.flow, step)), (IN_CONFIG if estimator else IN_GRAPH,)
             if estimator:
                 help = f"pass `config={_SEEDED_CONFIG}` to the estimator: it sets the seed of each graph that it builds"
+        if found is viewed:
+            severity = Severity.ADVICE
+            if self.reruns:
+                help, remedy = _FOR_RERUNS, (REPEATED,)
         option = self.seed_option(place)
         if (
             option is not None
@@ -2070,6 +2117,13 @@ _FOR_ROUNDS = (
     "seed with a fixed number once, before the rounds, or with one that is different in each of them"
 )
 """What to do about a seed that is set again and again: one number would repeat what is drawn."""
+
+
+_FOR_RERUNS = (
+    "keep a generator with a fixed seed in `st.session_state`, and draw from it: the script runs again for each action on "
+    "its page, and a seed at its start would repeat what is shown"
+)
+"""The same for draws of a page that are only shown."""
 
 
 def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site:
