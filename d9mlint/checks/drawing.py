@@ -55,11 +55,13 @@ class Observer:
 class ItemDraws(Observer):
     """The RNGs that are drawn from when an item is made; ``own`` for kept generators, ``other`` for those of
     augmentation libraries. ``alone`` says that no other item is made at the same time in the process: what an item
-    seeds, it draws from as from its own generator."""
+    seeds, it draws from as from its own generator. The ``seeded`` RNGs are those to which the loader gives seeds that it
+    draws from torch."""
 
-    def __init__(self, run: RunView, alone: bool = False) -> None:
+    def __init__(self, run: RunView, alone: bool = False, seeded: frozenset[str] = frozenset()) -> None:
         super().__init__(run)
         self.alone = alone
+        self.seeded = seeded
         self.drawn: set[str] = set()
         self._sites: dict[str, set[Site]] = {}
         """Where the RNGs are drawn from, as far as that is known."""
@@ -115,7 +117,7 @@ class ItemDraws(Observer):
             other = rng == "own" and entry.kind in ("transform", "augment")
             generators = self.run.kb.generators
             library = rng in generators and generators[rng].rule == LIBRARY_SEED
-            name = "other" if other or library else rng
+            name = "torch" if rng in self.seeded else "other" if other or library else rng
             self._draw(name, self.run.here(node))
 
     def forget_lost(self) -> None:
@@ -240,9 +242,10 @@ def item_draws(
     frame: Frame | None = None,
     alone: bool = False,
     given: v.Args = _ITEM,
+    seeded: frozenset[str] = frozenset(),
 ) -> ItemDraws:
-    """The same, with what else is known of them."""
-    draws = ItemDraws(run, alone)
+    """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs."""
+    draws = ItemDraws(run, alone, seeded)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
         with fork.within(CPU_CONTEXT, THREAD):

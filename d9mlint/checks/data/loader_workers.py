@@ -126,11 +126,12 @@ class LoaderWorkers(Rule):
         if found is not None:
             self.seeded_before[found[0]] = found[1]
 
-    def _seeds_items(self, node: Any) -> bool:
-        """Whether the loader is that of a library which seeds what its items draw, in workers with its own function."""
+    def _seeds_items(self, node: Any) -> frozenset[str]:
+        """The generators that the loader of a library seeds from torch's, in workers with its own function."""
         made = self.run.value_of(node.func) if isinstance(node, m.Call) else None
         package = made.name.partition(".")[0] if isinstance(made, v.Ext) else ""
-        return any(one.package and one.seeds for one in valid(self.run, self.run.kb.rng(LOADER), package))
+        entries = valid(self.run, self.run.kb.rng(LOADER), package)
+        return frozenset(rng for one in entries if one.package for rng in one.seeds)
 
     def _declared(self, node: Any) -> v.Inst | None:
         """A dataset of the class of the project with which a class annotates one of its attributes."""
@@ -157,7 +158,7 @@ class LoaderWorkers(Rule):
         idle: Callable[[], bool],
         wanted: tuple[str, tuple[str, ...]],
         made: Rng,
-        seeds: bool,
+        seeds: frozenset[str],
     ) -> None:
         if idle():
             return
@@ -177,7 +178,8 @@ class LoaderWorkers(Rule):
             and not made.option
         )
         kept = KeptGenerators(self.run)
-        found = item_draws(self.run, [dataset, args.get("collate_fn")], kept, frame=frame, alone=True)
+        parts = [dataset, args.get("collate_fn")]
+        found = item_draws(self.run, parts, kept, frame=frame, alone=True, seeded=seeds)
         drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
         by_trainer = bool(self.by_trainer) or place.site in self.set_up

@@ -6,7 +6,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if
-from d9mlint.interp.memory import remembered_table
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import seed_value, takes_over
 from d9mlint.interp.text import node_text
@@ -20,6 +20,8 @@ class ReplacedSeeds(Rule):
     """Where an RNG was seeded like that, and nothing has seeded it since."""
     texts = remembered_table(str, tuple[str, str, str])
     """What a message says of that, the remedy, and the argument with which it is put into the code."""
+    reported = remembered(set[str])
+    """The RNGs of which one such call is reported that takes no seed: the seed that it needs reaches all later ones."""
 
     @on(SeedEvent)
     def seeded(self, event: SeedEvent) -> None:
@@ -31,7 +33,7 @@ class ReplacedSeeds(Rule):
             return
         for rng in rngs:
             self.places.pop(rng)
-            if lost:
+            if lost and rng not in self.reported:
                 self.places[rng] = Where(self.run, node, entry.apis[0])
                 title = self.run.kb.generators[rng].title
                 taken = entry.seed_arg
@@ -66,3 +68,5 @@ class ReplacedSeeds(Rule):
             remedy = ("seed", keyword) if keyword else ()
             self.report("DET107", place, message, help, subject=place.subject, remedy=remedy)
             self.places.pop(rng)
+            if not keyword:
+                self.reported.add(rng)
