@@ -7,6 +7,9 @@ from perf.growth import PROGRAMS, exponent, measure
 from test_entry_runs import codes, of_entry, run
 
 from d9mlint.frontend.extract import extract
+from d9mlint.interp.context import LOOPS, Running
+from d9mlint.interp.events import Loop
+from d9mlint.interp.heap import HEAP
 from d9mlint.ir.codec import pack, unpack
 
 BODY = "".join(f"    x = x + {i}\n" for i in range(50))
@@ -237,3 +240,36 @@ def test_a_function_that_finds_other_circumstances_at_every_call_is_not_run_for_
     report = of_entry(run({"main.py": f"{NOTE}{body}\n{calls}"}), "main.py")
     assert report.cuts
     assert report.steps < 15_000
+
+
+def loops_of(*starts: int) -> Running:
+    return Running(Loop(None, "main.py", None, start) for start in starts)
+
+
+def test_whether_loops_are_nested_asks_for_those_around_a_call_only_where_they_decide() -> None:
+    outer = HEAP.act
+    act = HEAP.push()
+    try:
+        before, after = act.began - 1, act.began + 1
+        assert loops_of(before, after, after).nested
+        assert not act.circumstances
+        one, two = loops_of(after), loops_of(before, after)
+        assert (one.nested, two.nested) == (False, True)
+        assert act.circumstances == {(LOOPS, "any", None)}
+        question = (LOOPS, "any", None)
+        assert loops_of().answer(question) != loops_of(before).answer(question)
+        act.circumstances.clear()
+        assert (loops_of(before).nested, loops_of(before, before).nested) == (False, True)
+        assert act.circumstances == {(LOOPS, "count", None)}
+    finally:
+        HEAP.pop()
+        assert HEAP.act is outer
+
+
+def test_a_function_that_sets_elements_is_not_run_again_in_another_loop() -> None:
+    def taken(count: int) -> int:
+        calls = "".join(f"for epoch{i} in range(100):\n    work(torch.ones(3))\n" for i in range(count))
+        text = f"import torch\n\ndef work(x):\n{BODY}    x[0] = 1.0\n    return x\n\n{calls}"
+        return of_entry(run({"main.py": text}), "main.py").steps
+
+    assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time

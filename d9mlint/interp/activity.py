@@ -182,7 +182,7 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
     if flag in (TRAIN, GIVES_STATE):
         loops = frozenset(loop.key for loop in interp.loops)
         interp.activity.times.add((kind or flag, Tick(interp.now), loops))
-        if flag == TRAIN and len(interp.loops) > 1:
+        if flag == TRAIN and interp.loops.nested:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
     log = interp.import_log
     aside = interp.state.noted_aside

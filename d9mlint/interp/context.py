@@ -156,6 +156,19 @@ class Running(list["Loop"]):
         """How many there are, for those who only bound what is run; asks nothing."""
         return list.__len__(self)
 
+    @property
+    def nested(self) -> bool:
+        """Whether there are several. Of the loops around the running activation only whether there are any is asked."""
+        own, began = 0, HEAP.act.began
+        for loop in list.__reversed__(self):
+            if loop.start <= began:
+                break
+            own += 1
+            if own > 1:
+                return True
+        HEAP.act.circumstances.add((LOOPS, _ANY if own else _COUNT, None))
+        return list.__len__(self) > 1
+
     def answer(self, question: Question) -> Any:
         """The answer to a question where a call is made, which is not noted."""
         how, count = question[1], list.__len__(self)

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from d9mlint.base.coverage import GapKind
     from d9mlint.config.targets import Targets
     from d9mlint.interp import values as v
-    from d9mlint.interp.context import Active
-    from d9mlint.interp.events import Loop
+    from d9mlint.interp.context import Active, Running
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.given_instead import Instead
     from d9mlint.interp.memory import Memory
@@ -135,7 +134,7 @@ class RunView(Protocol):
         """Context managers and decorators that are active, by canonical names."""
 
     @property
-    def loops(self) -> Sequence[Loop]:
+    def loops(self) -> Running:
         """Loops that are running, outermost first."""
 
     @property

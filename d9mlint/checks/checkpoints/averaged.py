@@ -43,15 +43,18 @@ class AveragedWeights:
     @on(LoopEvent)
     def changed(self, event: LoopEvent) -> None:
         """A loop may go through the weights of a model and change them."""
-        if not event.begins or len(self.run.loops) < 2:
+        if not event.begins:
             return
-        for call in _changed(event.loop.stmt):
+        changed, collected = _changed(event.loop.stmt), _collected(event.loop.stmt)
+        if not (changed or collected) or not self.run.loops.nested:
+            return
+        for call in changed:
             name = receiver(call)
             # The state of a model holds its weights themselves.
             for one in v.alternatives(self.run.value_of(m.Name(name, call.start, call.end))):
                 if isinstance(one, v.Inst | v.Obj) and has_model(self.run, [one]):
                     self._averages(one, name)
-        for name in _collected(event.loop.stmt):
+        for name in collected:
             if not self._goes_through_model(event.loop.stmt) or not self._is_read(name, event.loop):
                 continue
             for one in v.alternatives(

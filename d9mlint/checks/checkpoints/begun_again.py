@@ -92,7 +92,7 @@ class BegunAgain(Rule):
     def loop(self, event: LoopEvent) -> None:
         """A loop begins."""
         loop, begins = event
-        if begins and counts_from_zero(loop) and len(self.run.loops) == 1:
+        if begins and counts_from_zero(loop) and not self.run.loops.nested:
             self.loops.setdefault(loop.key, lambda: Where(self.run, loop.stmt, "epochs"))
 
     @on(EndEvent)

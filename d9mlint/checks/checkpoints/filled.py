@@ -69,9 +69,11 @@ class FilledLists:
     def row_stored(self, event: ItemWriteEvent) -> None:
         """A row of an array is assigned."""
         owner = event.owner
-        loops = [loop.key for loop in self.run.loops if isinstance(owner, v.Obj) and owner.birth < loop.start]
-        if isinstance(owner, v.Obj) and loops and fills_in_turns(self.run, event.node):
-            self.in_turns.update((owner.birth, key) for key in loops)
+        # The loops are asked for last: a call that asks is run again in other loops.
+        if isinstance(owner, v.Obj) and fills_in_turns(self.run, event.node):
+            self.in_turns.update(
+                (owner.birth, loop.key) for loop in self.run.loops if owner.birth < loop.start
+            )
 
     @on(ItemEvent)
     def rows_read(self, event: ItemEvent) -> None:

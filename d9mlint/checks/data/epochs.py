@@ -74,7 +74,6 @@ class Epochs(Rule):
         loop, begins = event
         if not begins or not isinstance(loop.stmt, m.For) or not self.samplers:
             return
-        nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
         header: list[Any] = [loop.stmt.iter]
         named = [self.run.value_of(node) for node in nodes(header) if isinstance(node, m.Name)]
         sites: set[Site] = set()
@@ -84,6 +83,9 @@ class Epochs(Rule):
                 if not isinstance(one, v.Obj) or one.type != LOADER:
                     continue
                 sites.update(site for site in self._samplers(one) if site is not None)
+        if not sites:
+            return
+        nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
         for site in sorted(sites):
             self.iterated.add((site, loop.key))
             if self.run.contexts.innermost(NO_GRADIENT) is not None:

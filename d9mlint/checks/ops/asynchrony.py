@@ -148,7 +148,7 @@ class Asynchrony(Rule):
         if not roles and call.owner is None:
             return
         name = call.api.rpartition(".")[2]
-        if not (self.run.loops and name.endswith("_")) and not self.started and not self.entered:
+        if not (name.endswith("_") and self.run.loops) and not self.started and not self.entered:
             # Nothing can be too early yet, nor is a buffer filled that a later round may fill again.
             return
         owner = root(self.run, call.owner)
