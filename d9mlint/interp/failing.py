@@ -105,7 +105,7 @@ def _that_may_raise(node: m.Expr) -> tuple[m.Expr, ...]:
     memoised while the expression lives."""
     known = _asking.get(id(node))
     if known is None or known[0] is not node:
-        found = tuple(one for one in _evaluated(node) if _is_asked(one))
+        found = tuple(one for one in evaluated(node) if _is_asked(one))
         known = _asking[id(node)] = (node, found)
     return known[1]
 
@@ -417,7 +417,7 @@ def _stores_none(stmt: m.Stmt, name: str) -> bool:
     )
 
 
-def _evaluated(node: m.Expr) -> Iterator[m.Expr]:
+def evaluated(node: m.Expr) -> Iterator[m.Expr]:
     """The names in an expression that are read, and the calls and comprehensions in it, whenever it is evaluated."""
     parts: list[Any] = [node]
     while parts:
@@ -441,7 +441,7 @@ def _evaluated(node: m.Expr) -> Iterator[m.Expr]:
 def _in_all_cases(interp: Interp, node: m.Expr) -> Iterator[m.Expr]:
     """The names in an expression that are read, and the calls that are made, whenever it is evaluated, also for each element
     of a comprehension that surely has one."""
-    for one in _evaluated(node):
+    for one in evaluated(node):
         if isinstance(one, m.Comp):
             yield from _of_each_element(interp, one)
         else:
