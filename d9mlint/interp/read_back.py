@@ -33,7 +33,7 @@ def is_read_back(interp: Interp, value: v.Obj, index: v.Value) -> bool:
         stores = "stores-arrays"
     else:
         return False
-    called = _written(interp.whole(interp.frame.file)).get(index.value, ())
+    called = stored_keys(interp.whole(interp.frame.file)).get(index.value, ())
     made = (interp.eval(one) for one in called)
     return any(
         isinstance(one, v.Ext) and interp.kb.role(interp.kb.canonical(one.name), stores) is not None
@@ -41,7 +41,7 @@ def is_read_back(interp: Interp, value: v.Obj, index: v.Value) -> bool:
     )
 
 
-def _written(facts: m.FileFacts) -> dict[str, list[m.Name]]:
+def stored_keys(facts: m.FileFacts) -> dict[str, list[m.Name]]:
     """The functions that are called where a key of a dictionary is named, by keys; memoised while the facts live."""
     known = _keys.get(id(facts))
     if known is None or known[0] is not facts:

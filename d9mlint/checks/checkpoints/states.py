@@ -709,6 +709,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         self.lists_stored(call)
         role = self.run.kb.role(call.api, "saves-checkpoint")
         content = saved(self.run, call)
+        self.keys_unknown = self.keys_unknown or content is None
         if content is not None and not is_never(self.run, call.node):
             itself = role is not None and (role.library in _JAX or bool(role.more))
             subject = call.api if itself else _SAVE
@@ -785,6 +786,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         self.pickled.update(_classes(content, states=False))
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
+        self.notes_keys(made)
         found: set[str] = set().union(*(contents(one, written) for one in made))
         found.update(self._saved_itself(place))
         mappings = [one for one in made if isinstance(one, v.Mapping)]
