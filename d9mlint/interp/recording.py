@@ -914,6 +914,8 @@ ROLES = {
     "restores-model": "gives a whole model of a file, with its optimizer",
     "restores-weights": "gives a model its weights alone",
     "gives-layers": "gives all layers of a model",
+    "gives-states": "gives the states of its arguments",
+    "takes-states": "gives objects their states back",
     "gives-weights": "gives the weights of a model, without its optimizer",
     "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
