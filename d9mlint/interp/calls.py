@@ -1109,6 +1109,8 @@ def _call_external(
     roles = interp.kb.by_role(api)
     if (plays := roles.get("resets-environment")) is not None:
         args = environments.named(interp, args, node, plays.arg, plays.pos)
+    if (saves := roles.get("asks-states")) is not None:
+        args = asked_states.in_dictionary(interp, saves, args, node)
     if args.pos and (seeds := roles.get("seeds-attribute")) is not None:
         environments.seed_attribute(interp, seeds, args.pos[0], args.rest())
     event = CallEvent(api, args, node, None, base_of)

@@ -914,6 +914,7 @@ ROLES = {
     "restores-model": "gives a whole model of a file, with its optimizer",
     "restores-weights": "gives a model its weights alone",
     "gives-layers": "gives all layers of a model",
+    "asks-states": "asks objects for their states",
     "gives-states": "gives the states of its arguments",
     "takes-states": "gives objects their states back",
     "gives-weights": "gives the weights of a model, without its optimizer",

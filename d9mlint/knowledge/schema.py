@@ -237,6 +237,7 @@ Role = Literal[
     "restores-model",
     "restores-weights",
     "gives-layers",
+    "asks-states",
     "gives-states",
     "gives-weights",
     "resumes-epochs",

@@ -39,8 +39,26 @@ def give_back(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> None:
             interp.call(method, v.Args([content]), node)
 
 
+def in_dictionary(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> v.Args:
+    """The arguments of a function that asks the objects of the program in a dictionary for their states, with these states in
+    their places."""
+    given = args.get(role.arg, role.pos)
+    if not isinstance(given, v.Mapping):
+        return args
+    held = dict(given.items.items())
+    states = {key: _state(interp, one, node) for key, one in held.items() if _has(one, "state_dict")}
+    if not states:
+        return args
+    made = v.Mapping({**held, **states}, given.open)
+    if role.arg in args.kw:
+        return args.replaced(v.Args(None, {role.arg: made}))
+    at = role.pos or 0
+    return v.Args([*args.pos[:at], made, *args.pos[at + 1 :]], args.kw, args.star, args.dstar)
+
+
 def fill(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> None:
-    """A file is loaded into the values of a dictionary: models get its weights in place, and numbers are those of the file."""
+    """A file is loaded into the values of a dictionary: models get its weights in place, objects of the program their states,
+    and numbers are those of the file."""
     into = args.get(role.arg, role.pos)
     held = v.Obj("torch.load", "torch.load", v.NO_ARGS, node)
     held.file = interp.frame.file
@@ -51,7 +69,12 @@ def fill(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> None:
 def _fill(interp: Interp, into: v.Mapping, held: v.Obj, node: Any, depth: int) -> None:
     for key, value in list(into.items.items()):
         owner = value.attrs.get("@owner", value) if isinstance(value, v.Obj) else value
-        if isinstance(owner, v.Inst) or (isinstance(owner, v.Obj) and is_module(interp, owner)):
+        if _has(value, "state_dict") and _has(value, "load_state_dict"):
+            state = _state(interp, value, node)
+            if isinstance(state, v.Mapping) and depth < _DEEPEST:
+                _fill(interp, state, held, node, depth + 1)
+            interp.call(interp.attribute(value, "load_state_dict", node), v.Args([state]), node)
+        elif isinstance(owner, v.Inst) or (isinstance(owner, v.Obj) and is_module(interp, owner)):
             mark_loaded(interp, owner, False)
         if isinstance(value, v.Mapping) and depth < _DEEPEST:
             _fill(interp, value, held, node, depth + 1)
@@ -60,6 +83,11 @@ def _fill(interp: Interp, into: v.Mapping, held: v.Obj, node: Any, depth: int) -
 
 
 _DEEPEST = 3
+
+
+def _has(value: v.Value, method: str) -> bool:
+    """Whether a value is an object of the program whose class defines a method."""
+    return isinstance(value, v.Inst) and isinstance(value.cls.find(method), v.Func)
 
 
 def _state(interp: Interp, value: v.Value, node: Any) -> v.Value:
