@@ -40,7 +40,7 @@ def give_back(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> None:
 
 
 def in_dictionary(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> v.Args:
-    """The arguments of a function that asks the objects of the program in a dictionary for their states, with these states in
+    """The arguments of a function that asks the objects of the program in a dictionary for their states, with the states in
     their places."""
     given = args.get(role.arg, role.pos)
     if not isinstance(given, v.Mapping):
@@ -57,7 +57,7 @@ def in_dictionary(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> v
 
 
 def fill(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> None:
-    """A file is loaded into the values of a dictionary: models get its weights in place, objects of the program their states,
+    """A file is loaded into the values of a dictionary: models get its weights in place, the program's objects their states,
     and numbers are those of the file."""
     into = args.get(role.arg, role.pos)
     held = v.Obj("torch.load", "torch.load", v.NO_ARGS, node)
