@@ -84,6 +84,7 @@ from d9mlint.interp.failing import has_raised
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import (
+    asked_states,
     bindings,
     command_line_files,
     commands,
@@ -1108,6 +1109,8 @@ def _call_external(
     roles = interp.kb.by_role(api)
     if (plays := roles.get("resets-environment")) is not None:
         args = environments.named(interp, args, node, plays.arg, plays.pos)
+    if (saves := roles.get("asks-states")) is not None:
+        args = asked_states.in_dictionary(interp, saves, args, node)
     if args.pos and (seeds := roles.get("seeds-attribute")) is not None:
         environments.seed_attribute(interp, seeds, args.pos[0], args.rest())
     event = CallEvent(api, args, node, None, base_of)
@@ -1160,6 +1163,14 @@ def _call_external(
     elif (keeps := roles.get("keeps-constructor")) is not None:
         kept_arguments.keep(interp, None, keeps, args)
         return v.NONE
+    elif (asks := roles.get("gives-states")) is not None:
+        states = asked_states.given(interp, asks, args, node)
+        if states is not None:
+            return states
+    elif (fills := roles.get("takes-states")) is not None:
+        asked_states.give_back(interp, fills, args, node)
+    elif (reads := roles.get("loads-checkpoint")) is not None and reads.arg:
+        asked_states.fill(interp, reads, args, node)
     elif (generator := _generator_for(interp, api, args, node)) is not None:
         return generator
     elif (grouped := process_groups.asked(interp, api)) is not None:

@@ -991,7 +991,11 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         role = self.run.kb.role(call.api, "loads-checkpoint")
         if role is None or all_hold(call.args, role.when) is not True:
             return
-        self.restored_at.append(Where(self.run, call.node, call.api))
+        place = Where(self.run, call.node, call.api)
+        self.restored_at.append(place)
+        if role.arg:
+            # The states stand in the argument, as in what ``torch.load`` gives.
+            self.loads.append((place, frozenset(loop.key for loop in self.run.loops)))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "reads-data") is not None)
     def read_data(self, call: CallEvent) -> None:

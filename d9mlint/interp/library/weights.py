@@ -58,7 +58,7 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
         and _is_settled(interp, state)
     ):
         # Only in Keras the layers of a model are arguments of the calls that make it.
-        _loaded(interp, model, name == "load_weights")
+        mark_loaded(interp, model, name == "load_weights")
     return None
 
 
@@ -66,7 +66,7 @@ def load_file(interp: Interp, api: str, args: v.Args, owner: v.Value | None = No
     """``load_model(model, path)`` and ``Checkpointer(model).load(path)``, as the facts have them."""
     model = filled(interp.kb, api, args, owner)
     if model is not None:
-        _loaded(interp, model, False)
+        mark_loaded(interp, model, False)
 
 
 def filled(kb: Knowledge, api: str, args: v.Args, owner: v.Value | None = None) -> v.Value | None:
@@ -169,15 +169,16 @@ def all_loaded(interp: Interp, model: v.Value, args: v.Args) -> None:
     """A model was made from a checkpoint, which has all of its weights unless it is asked for less."""
     strict = args.kw.get("strict")
     if (strict is None or v.is_none(strict) or v.truth(strict) is True) and not args.dstar:
-        _loaded(interp, model, False)
+        mark_loaded(interp, model, False)
 
 
 def set_all(interp: Interp, model: v.Value) -> None:
     """All weights of a model are written over."""
-    _loaded(interp, model, False)
+    mark_loaded(interp, model, False)
 
 
-def _loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
+def mark_loaded(interp: Interp, model: v.Value, graphs: bool) -> None:
+    """All weights of a model come from a file, here where it runs."""
     if not isinstance(model, (v.Inst, v.Obj)) or interp.uncertain or interp.guessing:
         return
     seen: dict[v.Value, None] = {}
