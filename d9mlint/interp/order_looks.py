@@ -132,9 +132,10 @@ class _Look:
             return False
         names -= self.asked
         self.asked |= names
-        if names and may_be_shared(self.interp.whole(self.interp.frame.file), self.fn, names):
-            return False
-        return all(self._read(one) for name in names for one in variables(self.fn).get(name, ()))
+        # What is read elsewhere in the file is asked last: the answer is then one about the whole file.
+        return all(self._read(one) for name in names for one in variables(self.fn).get(name, ())) and not (
+            names and may_be_shared(self.interp.whole(self.interp.frame.file), self.fn, names)
+        )
 
     def _within(self, target: m.Expr, comp: m.Comp) -> bool:
         """Whether what a comprehension gives these names is only looked at, up to what it makes itself."""
@@ -219,11 +220,10 @@ class _Look:
             return False
         stored = {id(one) for one in user.targets}
         names = {one.id for one in user.targets if isinstance(one, m.Name) and "." not in one.id}
-        if len(names) != len(stored) or may_be_shared(
-            self.interp.whole(self.interp.frame.file), self.fn, names
-        ):
+        if len(names) != len(stored):
             return False
-        return all(id(one) in stored for name in names for one in variables(self.fn).get(name, ()))
+        read = (one for name in names for one in variables(self.fn).get(name, ()) if id(one) not in stored)
+        return not any(read) and not may_be_shared(self.interp.whole(self.interp.frame.file), self.fn, names)
 
     def _evaluates(self, call: m.Call) -> bool:
         """Whether the function puts the module that it calls into evaluation mode: then a call changes nothing in it."""
