@@ -325,7 +325,7 @@ class Activity:
         first = call.args.get("loss", 0)
         tensor = isinstance(call.owner, v.Obj) and call.owner.type == tensors.TENSOR
         loss = call.owner if tensor or first is None else first
-        device = _place(found, tensors.device([loss]))
+        device = _place(found, tensors.gradient_device([loss]))
         if not device and keras_backend(self._interp) == "torch" and _by_keras(loss):
             device = keras_device(self._interp)
         _trains_torch(self._interp, call.node, "backward", device)
@@ -593,7 +593,7 @@ class Activity:
     @on_call("torch.autograd.backward")
     def autograd(self, call: CallEvent) -> None:
         """A gradient is taken."""
-        _trains_torch(self._interp, call.node, "backward", tensors.device(call.args.values()))
+        _trains_torch(self._interp, call.node, "backward", tensors.gradient_device(call.args.values()))
 
     @on_call("torch.set_default_device", "torch.set_default_tensor_type")
     def default_device(self, call: CallEvent) -> None:

@@ -45,8 +45,9 @@ class Form(NamedTuple):
     sizes are not known a dimension of one element, whether its elements are whole numbers though their type may have
     others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, whether
     its rows along the last dimension are all different, whether its elements are where rows begin: multiples of a
-    number, each once, whether it is seen to have a sparse layout, and whether it is computed with weights that are surely
-    on the CPU: what it is used with is there too."""
+    number, each once, whether it is seen to have a sparse layout, whether it is computed with weights that are surely
+    on the CPU: what it is used with is there too, and to which accelerator its gradient goes back where it is computed from
+    what has been moved from there."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -61,6 +62,7 @@ class Form(NamedTuple):
     begins: bool = False
     sparse: bool = False
     held: bool = False
+    back: str = ""
 
 
 NOTHING = Form()

@@ -365,7 +365,38 @@ def _transfer(
         inputs if entry.device == "inputs" else inputs[:1]
     )
     return Form(
-        sizes, dtype, where, grad, distinct, single, whole, dimensions, zero, rows, sparse=sparse, held=held
+        sizes,
+        dtype,
+        where,
+        grad,
+        distinct,
+        single,
+        whole,
+        dimensions,
+        zero,
+        rows,
+        sparse=sparse,
+        held=held,
+        back=_back(inputs, grad, where),
+    )
+
+
+def _back(values: Iterable[v.Value | None], grad: bool | None, device: str) -> str:
+    """The accelerator to which the gradient of what is computed of tensors goes back: where one of them is, or one was that
+    it is computed from. It is not asked where the result is there too."""
+    if not grad or device in ACCELERATORS:
+        return ""
+    known = (one for one in map(form, _tensors(values)) if one.grad)
+    return next((one.back or one.device for one in known if one.back or one.device in ACCELERATORS), "")
+
+
+def gradient_device(values: Iterable[v.Value | None]) -> str:
+    """Where the gradient of losses is computed: where they are, or where the tensors were that have been moved to the CPU
+    for them."""
+    losses = _tensors(values)
+    where = device(losses)
+    return (
+        where if where in ACCELERATORS else next((form(one).back for one in losses if form(one).back), where)
     )
 
 
@@ -799,6 +830,7 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
         zero=zero,
         begins=begins,
         held=_are_held((left, right)),
+        back=_back((left, right), grad, where),
     )
 
 
@@ -838,7 +870,9 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
     single = shapes.dimension_of_item(index)
     grad = _recorded(interp, old.grad)
     dimensions = shapes.least_of_item(old, index) if sizes is None else 0
-    return Form(sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions, old.zero)
+    return Form(
+        sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions, old.zero, back=old.back
+    )
 
 
 def _gives_pair(entry: TensorEntry, args: v.Args) -> bool:
@@ -898,7 +932,16 @@ def row(value: v.Obj) -> Form:
     old = form(value)
     sizes = None if old.sizes is None else old.sizes[1:]
     dimensions = max(old.least - 1, 0)
-    return Form(sizes, old.dtype, old.device, old.grad, whole=old.whole, least=dimensions, zero=old.zero)
+    return Form(
+        sizes,
+        old.dtype,
+        old.device,
+        old.grad,
+        whole=old.whole,
+        least=dimensions,
+        zero=old.zero,
+        back=old.back,
+    )
 
 
 def of_later_rounds(value: v.Obj, free: bool) -> v.Obj:
