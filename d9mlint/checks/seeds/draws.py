@@ -372,6 +372,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     reruns = remembered(bool)
     """Whether the script runs again whenever a person does something on its page."""
 
+    viewed_in_functions = remembered(set[Site])
+    """Where functions draw what is only shown on a screen: at the top level of a program, such a draw is reported."""
+
     viewed_splits = remembered(list[Split])
     """What is drawn for DET109 and only shown on a screen."""
 
@@ -769,6 +772,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             kind = _ASIDE.get((kind, entry.kind in _USED), "aside")
         if kind in ("", "aside") and entry.kind == "draw" and self.run.only_viewed(node):
             kind = "viewed"
+            self._note_viewed(node)
         if kind == "weak" and _masks(entry):
             self.masks.setdefault((rng, self.run.here(node)), lambda: self._here(event))
         of_data = entry.kind == "transform" or (bool(level.parent) and entry.kind not in _TRAINING_ONLY)
@@ -923,15 +927,23 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             # Another program that imports this module may read what is drawn.
             self.imported_splits.append((variable, found))
         elif self.run.only_viewed(node):
+            self._note_viewed(node)
             self.viewed_splits.append(found)
         else:
             self._report_split(found)
+
+    def _note_viewed(self, node: Any) -> None:
+        if self.run.frame.func is not None:
+            self.viewed_in_functions.add(self.run.here(node))
+
+    def _level_of_viewed(self, site: Site) -> Severity:
+        return Severity.ADVICE if site in self.viewed_in_functions else Severity.WARNING
 
     def _of_viewed(self, found: Split) -> Split:
         """What is said of a draw of which the outcome is shown on a screen, where no picture of it is kept."""
         if self.keeps_figures:
             return found
-        found = found._replace(severity=Severity.ADVICE)
+        found = found._replace(severity=self._level_of_viewed(found.place.site))
         return found._replace(help=_FOR_RERUNS, remedy=()) if self.reruns else found
 
     def _report_split(self, found: Split) -> None:
@@ -1425,7 +1437,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 unread = {x.place.site for x in seed.draws} - counting.keys()
                 first = seed.draw if seed.draw.site not in replaced | lost | unread else left[0].place
                 seed = seed._replace(draw=first, draws=tuple(left))
-                self._late(self.run.kb.generators[rng], seed, None if results else Severity.ADVICE)
+                level = None if results else self._level_of_viewed(first.site)
+                self._late(self.run.kb.generators[rng], seed, level)
                 known.add((rng, seed.aside))
                 for one in left:
                     # A split before the seed is one of these draws.
@@ -1848,7 +1861,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             if estimator:
                 help = f"pass `config={_SEEDED_CONFIG}` to the estimator: it sets the seed of each graph that it builds"
         if found is viewed:
-            severity = Severity.ADVICE
+            severity = self._level_of_viewed(place.site)
             if self.reruns:
                 help, remedy = _FOR_RERUNS, (REPEATED,)
         option = self.seed_option(place)
