@@ -97,7 +97,7 @@ RESTORES = {
     "random.setstate": "python",
 }
 NAMES = {"torch": "torch", "cuda": "CUDA", "numpy": "NumPy", "python": "Python"}
-_BESIDE = frozenset({"scheduler", "scaler", *NAMES})
+_BESIDE = frozenset({"epoch", "scheduler", "scaler", *NAMES})
 """What may as well stand in another file than the optimizer."""
 RESTORE_CALLS = {
     "torch": "torch.set_rng_state",
