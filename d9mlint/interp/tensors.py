@@ -395,9 +395,9 @@ def gradient_device(values: Iterable[v.Value | None]) -> str:
     for them."""
     losses = _tensors(values)
     where = device(losses)
-    return (
-        where if where in ACCELERATORS else next((form(one).back for one in losses if form(one).back), where)
-    )
+    if where in ACCELERATORS:
+        return where
+    return next((form(one).back for one in losses if form(one).back), where)
 
 
 def _has_different_rows(args: v.Args, ranks: tuple[int | None, ...]) -> bool:

@@ -11,9 +11,6 @@ from d9mlint.ir.scopes import stores_of, times_stored
 from d9mlint.ir.traversal import statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
 
 _ITEMS_OF = "__getitem__"
@@ -69,7 +66,7 @@ def _may_be_replaced(interp: Interp, name: m.Name, held: v.Inst | v.Obj) -> bool
     than one, or the attribute does that it is read of: where an option is given, that may be a dict."""
     if any(
         value is held and times_stored(frame.function, one) > 1
-        for frame in _running(interp)
+        for frame in interp.stack()
         for one, value in frame.env.vars.items()
     ):
         return True
@@ -83,10 +80,3 @@ def _may_be_replaced(interp: Interp, name: m.Name, held: v.Inst | v.Obj) -> bool
         for stmt in statements(function.body)
         if isinstance(stmt, m.Assign) and stmt.value is held.node
     )
-
-
-def _running(interp: Interp) -> Iterator[Frame]:
-    frame: Frame | None = interp.frame
-    while frame is not None:
-        yield frame
-        frame = frame.caller

@@ -168,10 +168,7 @@ def _path_of_text(text: v.Value) -> v.Value | None:
 
 def _run_in_place(interp: Interp, file: ModuleFile) -> None:
     """Run the statements of a file as if they stood where the program is."""
-    outer: Frame | None = interp.frame
-    while outer is not None and outer.file is not file:
-        outer = outer.caller
-    if outer is not None or file.facts.problem is not None:
+    if file.facts.problem is not None or any(frame.file is file for frame in interp.stack()):
         return
     outer = interp.frame
     interp.visited.add((file.path, 0))
