@@ -99,7 +99,7 @@ from d9mlint.interp.trail import FUNCTIONS, Trail, every_function
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
-from d9mlint.ir.elements import may_call_elements
+from d9mlint.ir.elements import may_call_elements, uses_names_with
 from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
 from d9mlint.ir.traversal import nodes
@@ -734,7 +734,8 @@ class Interp:
         if self.exhausted:
             return True
         files = [one for one in self.run_files() if one is not besides]
-        return any(part in word for one in files for word in self.whole(one).words for part in parts)
+        texts = tuple(parts)
+        return any(uses_names_with(self.whole(one), texts) for one in files)
 
     def uses_word(self, word: str, besides: ModuleFile) -> bool:
         """Whether a file of the program that has run, or may have, but one of them, uses a name."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import nodes, statements, whole_number
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from d9mlint.interp.view import RunView
 
+_given: dict[int, tuple[list[m.Stmt], dict[str, list[tuple[m.Expr, int | None]]]]] = memo()
 Size = tuple[str, int]
 """A size: of which variable, in which dimension; -1 for a variable that is the number itself."""
 
@@ -28,7 +30,17 @@ def assignments_in_parts(interp: RunView, name: str) -> Iterator[tuple[m.Expr, i
     bodies = [frame.func.fn.body] if frame.func is not None else []
     bodies.append(frame.file.facts.functions[0].body)
     for body in bodies:
-        seen = False
+        given = _given_in(body).get(name)
+        if given is not None:
+            yield from given
+            return
+
+
+def _given_in(body: list[m.Stmt]) -> dict[str, list[tuple[m.Expr, int | None]]]:
+    """What a body assigns to each name, in order, with its place among the targets; memoised while the body lives."""
+    known = _given.get(id(body))
+    if known is None or known[0] is not body:
+        found: dict[str, list[tuple[m.Expr, int | None]]] = {}
         for node in statements(body):
             if isinstance(node, m.Assign):
                 targets, given = node.targets, node.value
@@ -37,18 +49,17 @@ def assignments_in_parts(interp: RunView, name: str) -> Iterator[tuple[m.Expr, i
             else:
                 continue
             for target in targets:
+                if isinstance(target, m.Name):
+                    found.setdefault(target.id, []).append((given, None))
                 if not isinstance(target, m.Seq):
-                    if isinstance(target, m.Name) and target.id == name:
-                        seen = True
-                        yield given, None
                     continue
                 each = _each(target, given)
                 for position, one in enumerate(target.elts):
-                    if isinstance(one, m.Name) and one.id == name:
-                        seen = True
-                        yield (each[position], None) if each else (given, position)
-        if seen:
-            return
+                    if isinstance(one, m.Name):
+                        part = (each[position], None) if each else (given, position)
+                        found.setdefault(one.id, []).append(part)
+        known = _given[id(body)] = (body, found)
+    return known[1]
 
 
 def _each(target: m.Seq, value: m.Expr) -> list[m.Expr]:

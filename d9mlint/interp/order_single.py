@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, statements
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import OrderEntry
 
+_values: dict[int, tuple[m.Function, dict[str, list[m.Expr]]]] = memo()
+"""What functions give their variables, while they live."""
 _WILD = frozenset("*?[")
 _SEPARATORS = ("/", "\\")
 _PATHS = frozenset({"text", "path"})
@@ -147,13 +150,16 @@ def _only_value(fn: m.Function | None, name: str) -> m.Expr | None:
     """What a function gives a variable, if it does so in one place."""
     if fn is None or any(param.name == name for param in fn.params):
         return None
-    found = [
-        one.value
-        for one in nodes(fn.body)
-        if isinstance(one, m.Assign)
-        and any(isinstance(target, m.Name) and target.id == name for target in one.targets)
-    ]
-    return found[0] if len(found) == 1 else None
+    known = _values.get(id(fn))
+    if known is None or known[0] is not fn:
+        found: dict[str, list[m.Expr]] = {}
+        for one in statements(fn.body):
+            if isinstance(one, m.Assign):
+                for held in {target.id for target in one.targets if isinstance(target, m.Name)}:
+                    found.setdefault(held, []).append(one.value)
+        known = _values[id(fn)] = (fn, found)
+    given = known[1].get(name, [])
+    return given[0] if len(given) == 1 else None
 
 
 def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | None) -> bool:

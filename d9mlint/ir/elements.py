@@ -10,14 +10,24 @@ from collections.abc import Iterable
 from typing import Any
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import body_that_holds
+from d9mlint.ir.bodies import body_that_holds, memo
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.traversal import nodes, parents, variables
 
+_named: dict[tuple[int, tuple[str, ...]], tuple[m.FileFacts, bool]] = memo()
 _ASKING = frozenset({"isinstance", "type", "id", "len", "print", "repr", "str", "hasattr"})
 """Functions that call nothing they are given."""
 _PASSING = frozenset({"enumerate", "list", "tuple", "reversed"})
 """Functions whose elements are those of what they are given."""
+
+
+def uses_names_with(facts: m.FileFacts, parts: tuple[str, ...]) -> bool:
+    """Whether a file uses names which contain one of some texts; memoised while its facts live."""
+    known = _named.get((id(facts), parts))
+    if known is None or known[0] is not facts:
+        found = any(part in word for word in facts.words for part in parts)
+        known = _named[id(facts), parts] = (facts, found)
+    return known[1]
 
 
 def may_call_elements(facts: m.FileFacts, texts: Iterable[str], methods: tuple[str, ...]) -> bool:

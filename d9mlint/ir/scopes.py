@@ -20,6 +20,7 @@ _guarded: dict[int, tuple[object, dict[str, list[m.Compare]]]] = memo()
 _handled: dict[int, tuple[object, frozenset[str]]] = memo()
 _own: dict[int, tuple[m.Function, frozenset[str]]] = memo()
 _times: dict[int, tuple[m.Function, Counter[str]]] = memo()
+_in_bodies: dict[int, tuple[list[m.Stmt], Counter[str]]] = memo()
 
 
 def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
@@ -194,13 +195,16 @@ def bound_by(node: Any, names: set[str]) -> None:
 
 
 def assignments(body: list[m.Stmt], name: str) -> int:
-    """How many of the statements of a body, and of those in them, assign a plain name."""
-    found = 0
-    for stmt in statements(body):
-        names: set[str] = set()
-        _targets(stmt, names)
-        found += name in names
-    return found
+    """How many of the statements of a body, and of those in them, assign a plain name; memoised while the body lives."""
+    known = _in_bodies.get(id(body))
+    if known is None or known[0] is not body:
+        found: Counter[str] = Counter()
+        for stmt in statements(body):
+            names: set[str] = set()
+            _targets(stmt, names)
+            found.update(names)
+        known = _in_bodies[id(body)] = (body, found)
+    return known[1][name]
 
 
 def counts_up(stmt: m.While, name: str) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 _tests: dict[tuple[int, int], tuple[list[m.Stmt], tuple[_Holding, ...]]] = memo()
+_in_loops: dict[tuple[int, int], tuple[list[m.Stmt], bool]] = memo()
 _EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 
 
@@ -90,8 +91,14 @@ def _tests_of(body: list[m.Stmt], offset: int) -> tuple[_Holding, ...]:
     return known[1]
 
 
-def _is_in_loop(body: Sequence[m.Stmt], offset: int) -> bool:
-    return any(isinstance(one, (m.For, m.While)) and holds_call(one.body, offset) for one in statements(body))
+def _is_in_loop(body: list[m.Stmt], offset: int) -> bool:
+    """Whether a call in a body is made in each round of a loop; memoised while the body lives."""
+    known = _in_loops.get((id(body), offset))
+    if known is None or known[0] is not body:
+        loops = (one for one in statements(body) if isinstance(one, (m.For, m.While)))
+        found = any(holds_call(one.body, offset) for one in loops)
+        known = _in_loops[id(body), offset] = (body, found)
+    return known[1]
 
 
 def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[_Holding]:

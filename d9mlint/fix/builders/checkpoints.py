@@ -60,9 +60,7 @@ def complete(context: Context, finding: Finding) -> Fix | None:
         # The file that is loaded may be one that another call has saved.
         return None
     if resumed is None and (
-        reached
-        or any(code.calls(("torch.load",)))
-        or context.others_contain(code.source.path, "torch.load")
+        reached or any(code.calls(("torch.load",))) or context.others_contain(code.source.path, "torch.load")
     ):
         # What is saved would be restored nowhere.
         return None
