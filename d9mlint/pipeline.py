@@ -737,11 +737,33 @@ def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]
         elif problem is not None:
             result.append(_failure(problem.code, path, problem.start, problem.end, problem.message))
         elif path in facts:
-            for unread in facts[path].unread:
-                why = unread.problem
-                help = "statement skipped; fix the error"
+            for group in _that_follow(facts[path].unread, source):
+                why = group[0].problem
+                number = len(group)
+                help = (
+                    f"{number} statements skipped; fix the errors"
+                    if number > 1
+                    else "statement skipped; fix the error"
+                )
                 result.append(Finding(why.code, path, why.start, why.end, why.message, help, Severity.ERROR))
     return result
+
+
+def _that_follow(parts: Sequence[Unread], source: Source) -> list[list[Unread]]:
+    """Parts of a file that do not parse, of a notebook those together that follow each other directly in one cell: the output
+    of a program in a cell for code."""
+    found: list[list[Unread]] = []
+    for part in parts:
+        before = found[-1][-1] if found and source.cells else None
+        if (
+            before is not None
+            and not source.text[before.end : part.start].strip()
+            and source.cell_at(before.start) is source.cell_at(part.start)
+        ):
+            found[-1].append(part)
+        else:
+            found.append([part])
+    return found
 
 
 def _unread(facts: Mapping[str, FileFacts]) -> dict[str, Sequence[Unread]]:

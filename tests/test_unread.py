@@ -88,6 +88,18 @@ def test_of_a_function_only_the_line_is_left_out(tmp_path: Path) -> None:
     assert found(tmp_path, "import random", broken, "f()") == [("DET001", 2, 1)]
 
 
+def test_statements_that_follow_each_other_in_one_cell_are_reported_together(tmp_path: Path) -> None:
+    printed = "train 8449\n\nval 2785\n>>> x\nx = 1\ntest 2785\n"
+    assert found(tmp_path, printed, "epoch 1", "y = 2") == [
+        ("DET001", 1, 1),
+        ("DET001", 1, 6),
+        ("DET001", 2, 1),
+    ]
+    settings = load_settings(str(tmp_path), overrides={"jobs": 1, "cache": False})
+    helps = [item.finding.help for item in check([str(tmp_path)], settings).items]
+    assert helps == ["3 statements skipped; fix the errors", *["statement skipped; fix the error"] * 2]
+
+
 def test_a_line_in_a_function_may_set_a_seed(tmp_path: Path) -> None:
     cells = (
         "import random",
