@@ -833,6 +833,8 @@ ROLES = {
     "averages": "keeps an average of weights",
     "registers": "registers a function that a server calls",
     "registers-start": "registers a function that a server calls before all others",
+    "starts": "makes a program, which a framework starts, of what it decorates or of a class that is derived from it",
+    "calls-decorated": "decorates a function that some of its methods call",
     "delays": "lets the program wait for a time",
     "serves": "has methods that the library calls which is handed an object of it, or the class",
     "called-back": "is called by a trainer at certain times",

@@ -14,6 +14,7 @@ from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import passing
 from d9mlint.ir.traversal import nodes
+from d9mlint.project.frameworks import is_loaded_by_framework
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
 NOT_ENTRIES = frozenset(
@@ -75,7 +76,10 @@ def find_entries(
         elif has_main_guard(file):
             entries.append(Entry(file, "main"))
         elif file.path not in imported and (
-            _acts(file.facts.functions[0].body) or _computes(file) or runs_what_it_imports(modules, file)
+            _acts(file.facts.functions[0].body)
+            or _computes(file)
+            or runs_what_it_imports(modules, file)
+            or is_loaded_by_framework(modules, file)
         ):
             entries.append(Entry(file, "script"))
         if file.path in console and not any(e.file is file for e in entries):
