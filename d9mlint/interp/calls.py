@@ -1459,6 +1459,8 @@ def _callbacks(
                     # It enters the context manager of which it is given the function.
                     manage(interp, given, lambda _: None, node)
                 _serve(interp, given, node)
+                if interp.kb.role(api, "starts") is not None:
+                    interp.listeners.tell(AnswerEvent(given))
                 if each is not None:
                     order_cells.given(interp, node, given)
                 if interp.orders.any and not api.startswith("builtins."):
@@ -1487,8 +1489,8 @@ def _callbacks(
                 call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):
                 for held in flatten(one):
-                    if isinstance(held, v.Cls):
-                        # Routes, each with the class that answers there.
+                    if isinstance(held, (v.Cls, v.Inst)):
+                        # Routes, each with the class that answers there; models, which a server calls.
                         _serve(interp, held, node)
                 started = list(commands.started_in(interp, api, one))
                 if started:

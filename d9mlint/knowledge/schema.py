@@ -230,6 +230,7 @@ Role = Literal[
     "registers-start",
     "registers-hook",
     "starts",
+    "starts-named",
     "removes-single",
     "reorders",
     "repeats",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge import Knowledge, load
 from d9mlint.knowledge.schema import Role
@@ -12,9 +14,11 @@ _DECORATORS: tuple[Role, ...] = ("registers", "registers-start", "starts")
 
 
 def is_loaded_by_framework(modules: Modules, file: ModuleFile) -> bool:
-    """Whether a file defines at its top level what a framework calls: a decorator registers it, or it is a class that is
-    derived from one that the framework looks for."""
+    """Whether a file defines at its top level what a framework calls: a decorator registers it, it is a class that is
+    derived from one that the framework looks for, or it has a name that the framework looks for."""
     known, functions = load(), file.facts.functions
+    if started_by_name(known, file):
+        return True
     decorators = [one for fn in functions if fn.parent == 0 and fn.cls < 0 for one in fn.decorators]
     classes = [one for one in file.facts.classes if one.parent <= 0 and one.cls < 0]
     decorators += [one for cls in classes for one in cls.decorators]
@@ -22,6 +26,40 @@ def is_loaded_by_framework(modules: Modules, file: ModuleFile) -> bool:
     return any(_has(known, modules, file, one, _DECORATORS) for one in decorators) or any(
         _has(known, modules, file, one, ("starts",)) for one in bases
     )
+
+
+def is_looked_for(modules: Modules, file: ModuleFile, imports: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a framework looks for what a file defines by its name, and nothing else imports the file than the package
+    in which it is, so that the framework finds it there; ``imports`` are the files that each file imports."""
+    if not started_by_name(load(), file):
+        return False
+    importers = [modules.by_path[path] for path, targets in imports.items() if file.path in targets]
+    return all(one.is_package and one.directory == file.directory for one in importers)
+
+
+def started_by_name(known: Knowledge, file: ModuleFile) -> frozenset[str]:
+    """The functions and classes of a file that a framework looks for by their names: where the file imports the framework,
+    or defines two of the names, or the only one that there is."""
+    functions = file.facts.functions
+    defined = {fn.name for fn in functions if fn.parent == 0 and fn.cls < 0}
+    defined |= {one.name for one in file.facts.classes if one.parent <= 0 and one.cls < 0}
+    found: set[str] = set()
+    for entry in known.starts_named:
+        names = defined & set(entry.more)
+        if len(names) >= min(2, len(entry.more)) or (names and _imports(file, entry.apis)):
+            found |= names
+    return frozenset(found)
+
+
+def _imports(file: ModuleFile, libraries: Iterable[str]) -> bool:
+    """Whether a file imports one of these packages at its top level."""
+    imported: set[str] = set()
+    for stmt in file.facts.functions[0].body:
+        if isinstance(stmt, m.Import):
+            imported |= {alias.name.partition(".")[0] for alias in stmt.names}
+        elif isinstance(stmt, m.ImportFrom) and not stmt.level:
+            imported.add(stmt.module.partition(".")[0])
+    return not imported.isdisjoint(libraries)
 
 
 def _has(known: Knowledge, modules: Modules, file: ModuleFile, node: m.Expr, roles: tuple[Role, ...]) -> bool:
