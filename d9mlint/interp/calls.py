@@ -71,6 +71,7 @@ from d9mlint.interp.data import (
 from d9mlint.interp.devices import Runner, runner, runner_of
 from d9mlint.interp.emptiness import GOING_THROUGH, is_empty
 from d9mlint.interp.events import (
+    AnswerEvent,
     CallEvent,
     DecoratedCallEvent,
     DecoratorEvent,
@@ -1458,6 +1459,8 @@ def _callbacks(
                     # It enters the context manager of which it is given the function.
                     manage(interp, given, lambda _: None, node)
                 _serve(interp, given, node)
+                if interp.kb.role(api, "starts") is not None:
+                    interp.listeners.tell(AnswerEvent(given))
                 if each is not None:
                     order_cells.given(interp, node, given)
                 if interp.orders.any and not api.startswith("builtins."):
@@ -1486,10 +1489,15 @@ def _callbacks(
                 call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):
                 for held in flatten(one):
-                    if isinstance(held, v.Cls):
-                        # Routes, each with the class that answers there.
+                    if isinstance(held, (v.Cls, v.Inst)):
+                        # Routes, each with the class that answers there; models, which a server calls.
                         _serve(interp, held, node)
+                started = list(commands.started_in(interp, api, one))
+                if started:
+                    interp.later(partial(commands.run_commands, interp, started))
                 for elt in one.elts:
+                    if elt in started:
+                        continue
                     if isinstance(elt, (v.Func, v.Partial)):
                         call(interp, elt, v.Args(star=True, dstar=True), node)
                     elif (
@@ -1536,15 +1544,16 @@ def _serve(interp: Interp, given: v.Value, node: Any) -> bool:
         if isinstance(inst, v.Inst):
             run_methods(interp, inst, node)
         else:
-            interp.later(partial(_answer_by, interp, cls, node))
+            interp.later(partial(answer_by, interp, cls, node))
     return served
 
 
-def _answer_by(interp: Interp, cls: v.Cls, node: Any) -> None:
-    """A server makes an object of a class for a request, and calls the methods of it."""
+def answer_by(interp: Interp, cls: v.Cls, node: Any) -> None:
+    """A server or another framework makes an object of a class, calls its methods and hands on what they give."""
     made = call(interp, cls, _ANY, node)
     if isinstance(made, v.Inst):
         run_methods(interp, made, node)
+        interp.listeners.tell(AnswerEvent(v.UNKNOWN))
 
 
 def _is_called_back(interp: Interp, inst: v.Inst) -> bool:

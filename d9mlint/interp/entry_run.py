@@ -25,7 +25,7 @@ from d9mlint.base.entry_report import (
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, Activity, states, trained_on
-from d9mlint.interp.calls import blank_instance
+from d9mlint.interp.calls import answer_by, blank_instance
 from d9mlint.interp.context import QUIET
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.frames import BudgetExceeded
@@ -45,6 +45,7 @@ from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import Entry, find_entries, imported_files, used_files
+from d9mlint.project.frameworks import started_by_name
 from d9mlint.project.import_order import ImportOrder, Needed
 from d9mlint.project.modules import ModuleFile, Modules
 from d9mlint.project.releases import installed_by
@@ -486,8 +487,21 @@ def _run_program(interp: Interp, entry: Entry) -> None:
             interp.call(target, option_params(interp, target), None)
         elif isinstance(target, v.Obj):
             commands.start(interp, target)
-    own = [one for one in mod.env.vars.values() if isinstance(one, v.Func) and commands.is_command(one)]
-    commands.run_commands(interp, own)
+    values = list(mod.env.vars.values())
+    named = started_by_name(interp.kb, entry.file)
+    own = [
+        one
+        for one in values
+        if isinstance(one, v.Func) and (commands.is_command(interp, one) or one.fn.name in named)
+    ]
+    classes = [
+        partial(answer_by, interp, one, None)
+        for one in values
+        if isinstance(one, v.Cls)
+        and one.file is entry.file
+        and (commands.is_started(interp, one) or one.cls.name in named)
+    ]
+    commands.run_commands(interp, own, classes)
     commands.serve_all(interp, mod)
     interp.drain()
 

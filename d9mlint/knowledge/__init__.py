@@ -477,6 +477,11 @@ class Knowledge:
     def _all_roles(self) -> list[RoleEntry]:
         return list({e.id: e for layer in self.layers for e in layer.roles}.values())
 
+    @cached_property
+    def starts_named(self) -> list[RoleEntry]:
+        """Frameworks that start what files define under certain names."""
+        return [one for one in self._all_roles if one.role == "starts-named"]
+
     def op_methods(self, name: str) -> tuple[OpEntry, ...]:
         """Ops that are tensor or variable methods with this bare name."""
         return self._op_methods.get(name, ())

@@ -14,6 +14,7 @@ from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import passing
 from d9mlint.ir.traversal import nodes
+from d9mlint.project.frameworks import is_loaded_by_framework, is_looked_for
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
 NOT_ENTRIES = frozenset(
@@ -75,7 +76,10 @@ def find_entries(
         elif has_main_guard(file):
             entries.append(Entry(file, "main"))
         elif file.path not in imported and (
-            _acts(file.facts.functions[0].body) or _computes(file) or runs_what_it_imports(modules, file)
+            _acts(file.facts.functions[0].body)
+            or _computes(file)
+            or runs_what_it_imports(modules, file)
+            or is_loaded_by_framework(modules, file)
         ):
             entries.append(Entry(file, "script"))
         if file.path in console and not any(e.file is file for e in entries):
@@ -206,7 +210,8 @@ def imported_files(modules: Modules) -> frozenset[str]:
     """Paths of the files that some other file imports at its top level or in a function.
 
     Scripts that import each other and that nothing else imports are started all the same: they are not among them.
-    In a package, such a cycle is how its modules belong together.
+    In a package, such a cycle is how its modules belong together. Nor is a file among them that frameworks find in its
+    package.
     """
     imports = {file.path: imports_of(modules, file) for file in passing(modules.files)}
     # What a test has of a server is started without it.
@@ -222,7 +227,7 @@ def imported_files(modules: Modules) -> frozenset[str]:
         package = any(os.path.basename(path) == "__init__.py" for path in cycle)
         if not package and not any(targets & cycle for path, targets in imports.items() if path not in cycle):
             found -= cycle
-    return found
+    return found - {path for path in found if is_looked_for(modules, modules.by_path[path], imports)}
 
 
 def used_files(modules: Modules) -> frozenset[str]:

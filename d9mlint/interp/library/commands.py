@@ -20,13 +20,42 @@ _FIRST = "@first"
 """Functions that run before each command."""
 
 
-def is_command(func: v.Func) -> bool:
-    """Whether decorators make a function a separate command: click, typer, hydra, sacred."""
+def is_command(interp: Interp, func: v.Func) -> bool:
+    """Whether decorators make a function a separate command: click, typer, hydra, sacred, frameworks that start it."""
+    if _is_started(interp, map(registering, func.decorated)):
+        return True
     for decorator in func.decorated:
         name = _decorator_name(decorator)
         if name.rpartition(".")[2] in ("command", "automain") or name in ("hydra.main",):
             return True
     return False
+
+
+def is_started(interp: Interp, cls: v.Cls) -> bool:
+    """Whether a framework makes an object of a class and calls its methods: for a decorator, or for what it is derived from.
+    What the program has called itself is not counted."""
+    started = _is_started(interp, map(registering, cls.decorated)) or _is_started(
+        interp, cls.external_bases()
+    )
+    own = (one for one in cls.env.all().values() if isinstance(one, v.Func) and one.fn.name != "__init__")
+    return started and all(one.key not in interp.visited for one in own)
+
+
+def started_in(interp: Interp, api: str, given: v.Items) -> Iterable[v.Func]:
+    """The functions that decorators of a library made programs, which a call of the same library is given alone or in
+    modules."""
+    library = api.partition(".")[0]
+    for one in given.elts:
+        for func in list(one.env.vars.values()) if isinstance(one, v.Mod) else (one,):
+            if isinstance(func, v.Func) and _is_started(
+                interp,
+                (name for name in map(registering, func.decorated) if name.partition(".")[0] == library),
+            ):
+                yield func
+
+
+def _is_started(interp: Interp, names: Iterable[str]) -> bool:
+    return any(interp.kb.role(interp.kb.canonical(name), "starts") is not None for name in names if name)
 
 
 def _decorator_name(decorator: v.Value) -> str:
@@ -147,10 +176,14 @@ def is_group(func: v.Func) -> bool:
     return any(isinstance(one, v.Obj) and one.api.rpartition(".")[2] == "group" for one in func.decorated)
 
 
-def run_commands(interp: Interp, commands: Iterable[v.Func]) -> None:
-    """Run those commands that did not run yet. Each is a separate program: none sees what another one has seeded."""
+def run_commands(
+    interp: Interp, commands: Iterable[v.Func], others: Iterable[Callable[[], None]] = ()
+) -> None:
+    """Run those commands that did not run yet, and ``others``. Each is a separate program: none sees what another one has
+    seeded."""
     starts: list[Callable[[], None]] = [
-        partial(_run, interp, func) for func in commands if func.key not in interp.visited
+        *(partial(_run, interp, func) for func in commands if func.key not in interp.visited),
+        *others,
     ]
     if len(starts) == 1:
         starts[0]()
@@ -159,7 +192,9 @@ def run_commands(interp: Interp, commands: Iterable[v.Func]) -> None:
 
 
 def _run(interp: Interp, func: v.Func) -> None:
-    interp.call(func, option_params(interp, func), None)
+    given = interp.call(func, option_params(interp, func), None)
+    if _is_started(interp, map(registering, func.decorated)):
+        interp.listeners.tell(AnswerEvent(given))
 
 
 def _flat(owner: v.Obj, seen: set[int], where: str = COMMANDS) -> Iterable[v.Func]:
@@ -198,7 +233,11 @@ def _of_group(interp: Interp, group: v.Func) -> Iterable[v.Func]:
     """The commands and groups of a group, among the functions of the modules that are loaded."""
     for mod in list(interp.loaded.values()):
         for value in list(mod.env.vars.values()):
-            if isinstance(value, v.Func) and value.mod is mod and (is_command(value) or is_group(value)):
+            if (
+                isinstance(value, v.Func)
+                and value.mod is mod
+                and (is_command(interp, value) or is_group(value))
+            ):
                 owners = [one.owner for one in value.decorated if isinstance(one, v.Obj | v.Member)]
                 if any(isinstance(one, v.Func) and one.key == group.key for one in owners):
                     yield value

@@ -11,6 +11,7 @@ from d9mlint.interp.context import SPAWNED, THREAD
 from d9mlint.interp.data import element
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.library.commands import registering
 from d9mlint.interp.library.queues import SEVERAL
 from d9mlint.interp.state import MODE, RNG, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
@@ -20,6 +21,7 @@ from d9mlint.ir.traversal import called_name, nodes, parents, receiver
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import Role
 
 T = TypeVar("T")
 
@@ -308,13 +310,19 @@ def first_in(args: v.Args) -> str:
 
 def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value | None:
     """``function.remote(...)`` and ``Actor.remote(...)`` of what a decorator lets run in processes of a library, and
-    ``actor.method.remote(...)``. An actor keeps the state of its process between calls: methods of one that seeds anything
-    are not followed. None for any other method; what a call of a function gives is not known yet."""
+    ``actor.method.remote(...)``; ``task.submit(...)`` of what it lets run in this one. An actor keeps the state of its
+    process between calls: methods of one that seeds anything are not followed. None for any other method; what a call
+    of a function gives is not known yet."""
     owner = member.owner
     if not isinstance(owner, (v.Func, v.Cls)):
         return None
     whole = owner.receiver.cls if isinstance(owner, v.Func) and isinstance(owner.receiver, v.Inst) else owner
-    if not whole.decorated or not _runs_elsewhere(interp, whole, member.name):
+    if not whole.decorated:
+        return None
+    if isinstance(owner, v.Func) and _has_method(interp, whole, "calls-decorated", member.name):
+        interp.call(owner, args, node)
+        return v.UNKNOWN
+    if not _has_method(interp, whole, "new-process", member.name):
         return None
     if isinstance(owner, v.Func):
         if isinstance(whole, v.Func) or not any(_seeds(interp, one) for one in whole.mro()):
@@ -323,10 +331,11 @@ def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value
     return in_new_process(interp, f"{owner.cls.name}.__init__", node, lambda: interp.call(owner, args, node))
 
 
-def _runs_elsewhere(interp: Interp, decorated: v.Func | v.Cls, method: str) -> bool:
+def _has_method(interp: Interp, decorated: v.Func | v.Cls, role_of: Role, method: str) -> bool:
+    """Whether a decorator with a role gives what it decorates a method of this name."""
     for one in decorated.decorated:
-        api = one.name if isinstance(one, v.Ext) else one.api if isinstance(one, v.Obj) else ""
-        role = interp.kb.role(interp.kb.canonical(api), "new-process") if api else None
+        api = registering(one)
+        role = interp.kb.role(interp.kb.canonical(api), role_of) if api else None
         if role is not None and method in role.more:
             return True
     return False
