@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PROGRAM = """
 import argparse
 import os
@@ -179,3 +181,53 @@ def test_the_way_with_the_fewest_options_is_shown(
     found = json.loads(run("--output-format=json", cwd=root).out)
     notes = [[step["message"] for step in one["flow"]] for one in found]
     assert [one[-1] for one in notes] == ["only if `--extra` has another value than its default"]
+
+
+SETTING = """
+import argparse
+import os
+from dataclasses import dataclass
+
+import torch
+import yaml
+from transformers import HfArgumentParser
+
+
+@dataclass
+class Config:
+    test: bool = True
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--test", action="store_true")
+with open("config.yaml") as file:
+    params = yaml.safe_load(file)["params"]
+torch.manual_seed(0)
+model = torch.nn.LSTM(8, 8)
+decided = DECIDED
+if decided:
+    model.cuda()
+    model(torch.randn(2, 3, 8).cuda())[0].sum().backward()
+    torch.optim.SGD(model.parameters(), 0.1).step()
+torch.save(model.state_dict(), "model.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("decided", "words"),
+    [
+        ("parser.parse_args().test", "when `--test` is given"),
+        (
+            "not HfArgumentParser(Config).parse_args_into_dataclasses()[0].test",
+            "when `test` is set to another value",
+        ),
+        ("not params['test']", "when `params.test` is set to another value"),
+        ("os.environ.get('TEST')", "when `$TEST` is set"),
+    ],
+)
+def test_what_decides_is_named_as_what_it_is(
+    decided: str, words: str, run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": SETTING.replace("DECIDED", decided), "config.yaml": "params:\n  test: 1\n"})
+    found = json.loads(run("--output-format=json", "--select=DET302", cwd=root).out)
+    assert [one["message"].partition("(True)` ")[2] for one in found] == [words]

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+from d9mlint.base.options import given_in_words
 from d9mlint.interp import graph_devices, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
@@ -1187,7 +1188,7 @@ def when_on_cuda(interp: RunView) -> str:
         return given
     found = [interp.places[flag] for flag in _CUDA_FLAGS if flag in interp.places]
     conditions = [
-        when_selected(place.option) or (f" when `{place.aside}` is given" if place.aside else "")
+        when_selected(place.option) or (f" when {given_in_words(place.aside)}" if place.aside else "")
         for place in found
     ]
     return conditions[0] if conditions and all(conditions) else ""
