@@ -231,3 +231,82 @@ def test_what_decides_is_named_as_what_it_is(
     root = project({"train.py": SETTING.replace("DECIDED", decided), "config.yaml": "params:\n  test: 1\n"})
     found = json.loads(run("--output-format=json", "--select=DET302", cwd=root).out)
     assert [one["message"].partition("(True)` ")[2] for one in found] == [words]
+
+
+WORKERS = """
+import argparse
+import random
+
+import numpy as np
+import torch
+import yaml
+from torch.utils.data import DataLoader, Dataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--noise", type=float, default=0.0)
+parser.add_argument("--augment", action="store_true")
+args = parser.parse_args()
+with open("config.yaml") as file:
+    conf = yaml.safe_load(file)
+torch.manual_seed(0)
+random.seed(0)
+np.random.seed(0)
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        row = torch.ones(3) * index
+        CODE
+        return row
+
+
+for batch in DataLoader(Rows(), num_workers=2):
+    print(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "severity", "drawn"),
+    [
+        ("row *= np.random.rand()", "error", "`np.random`, and before"),
+        (
+            "row *= np.random.rand() if args.augment else 1",
+            "warning",
+            "`np.random` when `--augment` is given",
+        ),
+        (
+            "row *= np.random.rand() if conf['mode'] == 'train' else 1",
+            "warning",
+            "`np.random` when `mode` is set to another value",
+        ),
+        (
+            "row *= np.random.rand() if random.random() < args.noise else 1",
+            "warning",
+            "`np.random` when `--noise` is given",
+        ),
+        ("row *= np.random.rand() if random.random() < 0.5 else 1", "error", "`np.random`, and before"),
+        (
+            "row *= np.random.rand() * (random.random() if args.augment else 1)",
+            "error",
+            "`np.random`, and before",
+        ),
+    ],
+)
+def test_what_workers_draw_behind_an_option_is_not_always_drawn(
+    code: str,
+    severity: str,
+    drawn: str,
+    run: Callable[..., Any],
+    project: Callable[[dict[str, str]], Path],
+) -> None:
+    files = {
+        "train.py": WORKERS.replace("CODE", code),
+        "config.yaml": "mode: eval\n",
+        "requirements.txt": "torch==1.8.1\n",
+    }
+    found = json.loads(run("--output-format=json", "--select=DET201", cwd=project(files)).out)
+    assert [one["severity"] for one in found] == [severity]
+    assert f"its dataset draws from {drawn}" in found[0]["message"]
