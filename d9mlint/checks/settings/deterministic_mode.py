@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import VARIABLE, WARNS, Confidence
+from d9mlint.base.findings import VARIABLE, WARNS, Confidence, Severity
 from d9mlint.base.options import given_in_words, giving_help
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
@@ -25,6 +25,7 @@ from d9mlint.interp.activity import (
     TORCH_TRAIN_EARLY,
     TORCH_TRAIN_FRESH,
     may_use_cuda,
+    only_tries_gradient,
     when_on_cuda,
     when_selected,
     where,
@@ -237,6 +238,7 @@ class DeterministicMode(Rule):
             message + unless,
             help,
             subject="torch",
+            severity=Severity.ADVICE if only_tries_gradient(self.run) else None,
             confidence=Confidence.MEDIUM if unless else None,
             entry_wide=True,
             only_with=() if self._matters() else OPS,
