@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PROGRAM = """
 import argparse
 import os
@@ -179,3 +181,132 @@ def test_the_way_with_the_fewest_options_is_shown(
     found = json.loads(run("--output-format=json", cwd=root).out)
     notes = [[step["message"] for step in one["flow"]] for one in found]
     assert [one[-1] for one in notes] == ["only if `--extra` has another value than its default"]
+
+
+SETTING = """
+import argparse
+import os
+from dataclasses import dataclass
+
+import torch
+import yaml
+from transformers import HfArgumentParser
+
+
+@dataclass
+class Config:
+    test: bool = True
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--test", action="store_true")
+with open("config.yaml") as file:
+    params = yaml.safe_load(file)["params"]
+torch.manual_seed(0)
+model = torch.nn.LSTM(8, 8)
+decided = DECIDED
+if decided:
+    model.cuda()
+    model(torch.randn(2, 3, 8).cuda())[0].sum().backward()
+    torch.optim.SGD(model.parameters(), 0.1).step()
+torch.save(model.state_dict(), "model.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("decided", "words"),
+    [
+        ("parser.parse_args().test", "when `--test` is given"),
+        (
+            "not HfArgumentParser(Config).parse_args_into_dataclasses()[0].test",
+            "when `test` is set to another value",
+        ),
+        ("not params['test']", "when `params.test` is set to another value"),
+        ("os.environ.get('TEST')", "when `$TEST` is set"),
+    ],
+)
+def test_what_decides_is_named_as_what_it_is(
+    decided: str, words: str, run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": SETTING.replace("DECIDED", decided), "config.yaml": "params:\n  test: 1\n"})
+    found = json.loads(run("--output-format=json", "--select=DET302", cwd=root).out)
+    assert [one["message"].partition("(True)` ")[2] for one in found] == [words]
+
+
+WORKERS = """
+import argparse
+import random
+
+import numpy as np
+import torch
+import yaml
+from torch.utils.data import DataLoader, Dataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--noise", type=float, default=0.0)
+parser.add_argument("--augment", action="store_true")
+args = parser.parse_args()
+with open("config.yaml") as file:
+    conf = yaml.safe_load(file)
+torch.manual_seed(0)
+random.seed(0)
+np.random.seed(0)
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        row = torch.ones(3) * index
+        CODE
+        return row
+
+
+for batch in DataLoader(Rows(), num_workers=2):
+    print(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "severity", "drawn"),
+    [
+        ("row *= np.random.rand()", "error", "`np.random`, and before"),
+        (
+            "row *= np.random.rand() if args.augment else 1",
+            "warning",
+            "`np.random` when `--augment` is given",
+        ),
+        (
+            "row *= np.random.rand() if conf['mode'] == 'train' else 1",
+            "warning",
+            "`np.random` when `mode` is set to another value",
+        ),
+        (
+            "row *= np.random.rand() if random.random() < args.noise else 1",
+            "warning",
+            "`np.random` when `--noise` is given",
+        ),
+        ("row *= np.random.rand() if random.random() < 0.5 else 1", "error", "`np.random`, and before"),
+        (
+            "row *= np.random.rand() * (random.random() if args.augment else 1)",
+            "error",
+            "`np.random`, and before",
+        ),
+    ],
+)
+def test_what_workers_draw_behind_an_option_is_not_always_drawn(
+    code: str,
+    severity: str,
+    drawn: str,
+    run: Callable[..., Any],
+    project: Callable[[dict[str, str]], Path],
+) -> None:
+    files = {
+        "train.py": WORKERS.replace("CODE", code),
+        "config.yaml": "mode: eval\n",
+        "requirements.txt": "torch==1.8.1\n",
+    }
+    found = json.loads(run("--output-format=json", "--select=DET201", cwd=project(files)).out)
+    assert [one["severity"] for one in found] == [severity]
+    assert f"its dataset draws from {drawn}" in found[0]["message"]

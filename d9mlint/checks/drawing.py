@@ -13,6 +13,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.containers import layers
 from d9mlint.interp.context import CPU_CONTEXT, HANDED, THREAD
+from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES, draws_now
@@ -67,6 +68,8 @@ class ItemDraws(Observer):
         """Where the RNGs are drawn from, as far as that is known."""
         self._certain: set[str] = set()
         """Those that are drawn from elsewhere too."""
+        self._options: dict[str, set[str]] = {}
+        """The options that have to be given for the RNGs to be drawn from; an empty text where none has to be."""
         self.by_python: set[str] = set()
         """Those that are drawn from by a function of Python that a graph calls for each element."""
         self.op_seeds = False
@@ -82,6 +85,7 @@ class ItemDraws(Observer):
 
     def _draw(self, name: str, site: Site | None = None) -> None:
         self.drawn.add(name)
+        self._options.setdefault(name, set()).add(given_option(self.run.state.noted_aside))
         if site is None:
             self._certain.add(name)
         else:
@@ -101,8 +105,8 @@ class ItemDraws(Observer):
             return
         if self.alone and self.run.state.level(rng).level == SEEDED:
             self._draw(ITEM_SEED)
-            self.drawn |= self._for_seeds
-            self._certain |= self._for_seeds
+            for name in self._for_seeds:
+                self._draw(name)
             return
         if self.alone and entry.kind == "draw" and seeds_only(self.run, node):
             # The item depends on it if something is drawn that it seeds.
@@ -119,6 +123,10 @@ class ItemDraws(Observer):
             library = rng in generators and generators[rng].rule == LIBRARY_SEED
             name = "torch" if rng in self.seeded else "other" if other or library else rng
             self._draw(name, self.run.here(node))
+
+    def option(self, name: str) -> str:
+        """The option without which an RNG is not drawn from."""
+        return min(self._options.get(name, ()), default="")
 
     def forget_lost(self) -> None:
         """The RNGs are not drawn from of which nothing matters that is drawn."""
@@ -177,8 +185,8 @@ class ItemDraws(Observer):
             for entry in self.run.kb.rng(one.api):
                 if entry.kind == "augment" and entry.at == "use" and self._applies(entry):
                     augmenting = set(filter(self._of_tensorflow, entry.draws))
-                    self.drawn |= augmenting
-                    self._certain |= augmenting
+                    for name in augmenting:
+                        self._draw(name)
             active = asked or one.api.rpartition(".")[2].startswith("Random")
             known = self.run.kb.rng(one.api) if active else ()
             if any(entry.kind == "dropout" and entry.library in _OF_KERAS for entry in known):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
+from d9mlint.base.options import given_in_words
 from d9mlint.checks.asked import never_asked
 from d9mlint.checks.base import Reporter, Rule, argument_node
 from d9mlint.checks.derivation import derives
@@ -18,6 +19,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import may_use_cuda
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import EACH_ELEMENT
+from d9mlint.interp.device_names import given_option
 from d9mlint.interp.environment import permits
 from d9mlint.interp.events import (
     AttributeEvent,
@@ -113,8 +115,9 @@ def _index(kb: Knowledge, codes: frozenset[str]) -> _Index:
 class Hazards(Rule):
     """Any rule whose entries are data: the calls, attributes and variables of those that are wanted."""
 
-    called = remembered_table(str, bool)
-    """Patterns of calls that take hazards back, and entries that count with some call only: those that were called."""
+    called = remembered_table(str, str)
+    """Patterns of calls that take hazards back, and entries that count with some call only: those that were called, each
+    with the option that has to be given for that."""
     made = remembered_table(Site, tuple[Where, frozenset[str]])
     """Where objects were made that keep the states of generators, and which of those were seeded, or may have been."""
 
@@ -145,7 +148,12 @@ class Hazards(Rule):
 
     def set_on_object(self, event: ObjectAttributeEvent) -> None:
         """An attribute is set that takes hazards back."""
-        self.called[_assigned(event.name)] = True
+        self._happened(_assigned(event.name))
+
+    def _happened(self, pattern: str) -> None:
+        """What takes hazards back happens: whatever options are given, or if one is."""
+        if self.called.get(pattern) != "":
+            self.called[pattern] = given_option(self.run.state.aside)
 
     def call(self, call: CallEvent) -> None:
         """A function, a method or an object is called."""
@@ -159,7 +167,7 @@ class Hazards(Rule):
             return
         for pattern in self._index.taking_back:
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):
-                self.called[pattern] = True
+                self._happened(pattern)
         if call.api in self._index.makers:
             seeded = frozenset(rng for rng in self._index.kept if self.run.state.level(rng).level != UNSEEDED)
             site = self.run.here(call.node)
@@ -169,7 +177,7 @@ class Hazards(Rule):
             given = [call.args.get(one.arg, one.pos) for one in _tests(test.when)]
             chosen = any(one is not None and v.option_of(one) for one in given)
             if chosen or all_hold(call.args, test.when, call.owner) is not False:
-                self.called[name] = True
+                self.called[name] = ""
         done: set[str] = set()
         for name in names:
             for entry in self.run.kb.hazards_of(name):
@@ -318,13 +326,15 @@ class Hazards(Rule):
         level = entry.for_each if entry.for_each and _for_each(self.run) else entry.severity
 
         def report() -> None:
-            if self._taken_back(entry):
+            option = self._taken_back(entry)
+            if option is not None and option in ("", *place.given):
                 self.silent(rule, place, "a call, a mode, a variable or the device makes it harmless")
                 return
+            unless = f" unless {given_in_words(option)}" if option else ""
             self.report(
                 rule,
                 place,
-                entry.message.format(**text),
+                entry.message.format(**text) + unless,
                 advice.format(**text),
                 subject=entry.subject.format(**text) or name,
                 targets=targets,
@@ -354,21 +364,23 @@ class Hazards(Rule):
         }
         return {arg: f"{source}()" for arg, source in sources.items() if source}
 
-    def _taken_back(self, entry: HazardEntry) -> bool:
-        """Whether the rest of the program makes it harmless, or cannot be known not to."""
+    def _taken_back(self, entry: HazardEntry) -> str | None:
+        """Whether the rest of the program makes it harmless, or cannot be known not to: an empty text, or the option that
+        has to be given for that; None if it does not."""
         if entry.devices and "cuda" in entry.devices and not may_use_cuda(self.run):
-            return True
-        if any(pattern in self.called for pattern in entry.unless_called):
-            return True
-        if any(_assigned(name) in self.called for name in entry.unless_assigned):
-            return True
+            return ""
         if entry.only_called and entry.id not in self.called:
-            return True
+            return ""
         for name, values in entry.unless_env.items():
             setting = self.run.state.env.get(name)
             if setting is not None and (setting.value is None or setting.value in values or "*" in values):
-                return True
-        return any(self.run.mode(mode).value in (True, None) for mode in entry.unless_mode)
+                return ""
+        if any(self.run.mode(mode).value in (True, None) for mode in entry.unless_mode):
+            return ""
+        options = [
+            self.called.get(one) for one in (*entry.unless_called, *map(_assigned, entry.unless_assigned))
+        ]
+        return min((one for one in options if one is not None), default=None)
 
 
 def _for_each(run: RunView) -> bool:

@@ -23,7 +23,7 @@ from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.base.paths import TESTS, read_limited
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
-from d9mlint.ir.endings import never_run
+from d9mlint.ir.endings import evaluated, never_run
 from d9mlint.ir.function_tables import only_calls, tables
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes
@@ -39,6 +39,7 @@ from d9mlint.project.entry_points import (
 )
 
 if TYPE_CHECKING:
+    from d9mlint.base.coverage import Gap
     from d9mlint.interp.entry_run import Project
     from d9mlint.project.modules import Found, ModuleFile
 
@@ -205,6 +206,9 @@ class Search:
             shown = own is not None and _is_shown(one, project)
             if shown and own is not None:
                 self.shown.add(own)
+            if own is not None and not shown and any(_raises_in(gap, one.entry) for gap in one.gaps):
+                # What it would use behind that, it does not.
+                self.used.add(own)
             started = self._started_by(own)
             for file, functions in one.functions_reached().items():
                 if shown and file == own:
@@ -558,6 +562,10 @@ def _is_shown(program: EntryReport, project: Project) -> bool:
     return not calls_its_own(project.modules.by_path[program.entry])
 
 
+def _raises_in(gap: Gap, path: str) -> bool:
+    return gap.kind in _RAISING and gap.path == path
+
+
 def _failing(programs: Sequence[EntryReport], project: Project) -> dict[int, frozenset[tuple[int, int]]]:
     """The places in each file of expressions that raise, in all programs that run it."""
     found: dict[int, frozenset[tuple[int, int]]] = {}
@@ -632,9 +640,20 @@ def _uses(
 def _that_run(
     some: list[Any], function: m.Function, failing: frozenset[tuple[int, int]], own: set[str]
 ) -> list[Any]:
-    """Some nodes of a function without those of statements that never run."""
+    """Some nodes of a function without those of statements that never run, and without calls that are never made."""
     never = {id(one) for one in nodes(never_run(function.body, failing, own))}
+    if failing:
+        never |= {id(part) for one in some for part in _never_made(one, failing)}
     return [one for one in some if id(one) not in never] if never else some
+
+
+def _never_made(node: Any, failing: frozenset[tuple[int, int]]) -> tuple[Any, ...]:
+    """A call of which an argument always raises, and the name that it calls."""
+    if not isinstance(node, m.Call) or not isinstance(node.func, m.Name):
+        return ()
+    given = (*node.args, *(one.value for one in node.keywords))
+    raises = any((part.start, part.end) in failing for one in given for part in evaluated(one))
+    return (node, node.func) if raises else ()
 
 
 def _of_use(some: Iterable[Any], shown: bool) -> Iterator[Any]:

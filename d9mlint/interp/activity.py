@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+from d9mlint.base.options import given_in_words
 from d9mlint.interp import graph_devices, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
-from d9mlint.interp.context import OTHER_DEVICE, QUIET, SPAWNED, within_cpu
+from d9mlint.interp.context import HANDED, OTHER_DEVICE, QUIET, SPAWNED, THREAD, within_cpu
 from d9mlint.interp.data import PART_OF, changed, own_option
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import (
@@ -107,6 +108,11 @@ TF_TRAIN_EARLY = "train:tensorflow:early"
 TRAIN = "train"
 TRAINS_IN_ROUNDS = "train:rounds"
 """Where a gradient is taken in a loop within another one, as for the batches of each epoch."""
+GRADIENT = "train:gradient"
+"""Where ``backward()`` takes a gradient outside of loops,"""
+TRAINS_ON = "train:on"
+"""and where a program does more: it takes gradients in a loop or by other means, or takes what may be a step, or calls what
+is not known."""
 CUDA = "cuda"
 NO_GPU = "no-gpu"
 """Where all GPUs are hidden,"""
@@ -158,6 +164,9 @@ HANDS_OVER = "hands over"
 printed, or given to the system or to a library of which nothing is known."""
 
 _CALLED = "__call__"
+_BACKWARD = "backward"
+_AGAIN = frozenset({HANDED, SPAWNED, THREAD})
+"""What is running may run again and again where one of these is active."""
 
 _BUILDS_ONLY = ("tf.", "builtins.")
 """The beginnings of names of what runs no graph unless it is known to: TensorFlow's functions add to it."""
@@ -184,6 +193,9 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
         interp.activity.times.add((kind or flag, Tick(interp.now), loops))
         if flag == TRAIN and interp.loops.nested:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
+        if flag == TRAIN:
+            once = subject == _BACKWARD and not interp.loops and not interp.contexts.innermost(_AGAIN)
+            note(interp, GRADIENT if once else TRAINS_ON, node, subject, option)
     log = interp.import_log
     aside = interp.state.noted_aside
     first = _is_first(interp.places, flag, aside)
@@ -261,6 +273,15 @@ def _only_infers(interp: Interp) -> bool:
     return followed and INFERS in interp.places and TRAIN not in interp.places and not interp.exhausted
 
 
+def only_tries_gradient(interp: RunView) -> bool:
+    """Whether a program takes a gradient outside of loops, and neither updates weights with it nor keeps what comes of it:
+    what it shows is that there is one, its size, or how long that takes."""
+    places = interp.places
+    if interp.entry is None or interp.entry.notebook or interp.exhausted:
+        return False
+    return GRADIENT in places and TRAINS_ON not in places and KEEPS not in places
+
+
 def infers(interp: RunView) -> bool:
     """Whether the run uses a model that it does not train: nothing trains, and weights are loaded, a model is put
     into evaluation mode, or gradients are switched off."""
@@ -318,7 +339,7 @@ class Activity:
     def backward(self, call: CallEvent) -> None:
         """A gradient is taken of a loss."""
         if self._is_elsewhere(call.owner):
-            note(self._interp, TRAIN, call.node, "backward")
+            note(self._interp, TRAIN, call.node, _BACKWARD)
             return
         # Autograd Functions call backward of their own; a loss has a tensor, a scaler or nothing known before the dot.
         found = runner(self._interp, call.owner)
@@ -328,7 +349,12 @@ class Activity:
         device = _place(found, tensors.gradient_device([loss]))
         if not device and keras_backend(self._interp) == "torch" and _by_keras(loss):
             device = keras_device(self._interp)
-        _trains_torch(self._interp, call.node, "backward", device)
+        _trains_torch(self._interp, call.node, _BACKWARD, device)
+
+    @on_method("step")
+    def step(self, call: CallEvent) -> None:
+        """What may be an optimizer takes a step."""
+        note(self._interp, TRAINS_ON, call.node, call.api)
 
     def _is_elsewhere(self, loss: v.Value | None) -> bool:
         """Whether a gradient is that of a package other than PyTorch: the loss comes from it, or the program uses it and
@@ -593,7 +619,7 @@ class Activity:
     @on_call("torch.autograd.backward")
     def autograd(self, call: CallEvent) -> None:
         """A gradient is taken."""
-        _trains_torch(self._interp, call.node, "backward", tensors.gradient_device(call.args.values()))
+        _trains_torch(self._interp, call.node, _BACKWARD, tensors.gradient_device(call.args.values()))
 
     @on_call("torch.set_default_device", "torch.set_default_tensor_type")
     def default_device(self, call: CallEvent) -> None:
@@ -803,6 +829,8 @@ class Activity:
             return
         if not all(isinstance(one, v.Lit) for one in call.args.values()):
             note(self._interp, HANDS_OVER, call.node, call.api)
+            if not self.kb.call_is("tells", call.api):
+                note(self._interp, TRAINS_ON, call.node, call.api)
 
     def _fails_behind(self, node: Any) -> bool:
         frame = self._interp.frame
@@ -1187,7 +1215,7 @@ def when_on_cuda(interp: RunView) -> str:
         return given
     found = [interp.places[flag] for flag in _CUDA_FLAGS if flag in interp.places]
     conditions = [
-        when_selected(place.option) or (f" when `{place.aside}` is given" if place.aside else "")
+        when_selected(place.option) or (f" when {given_in_words(place.aside)}" if place.aside else "")
         for place in found
     ]
     return conditions[0] if conditions and all(conditions) else ""

@@ -109,9 +109,12 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
     values = [interp.eval(node.left), *(interp.eval(c) for c in node.comparators)]
     if any(isinstance(value, v.Obj) for value in values):
         drawn = only_outcome(interp, node, *values) if len(values) == _PAIR else None
-        interp.listeners.tell(LookedAtEvent(values) if drawn is None else OutcomeEvent(drawn[0]))
+        if drawn is None or drawn.option:
+            interp.listeners.tell(LookedAtEvent(values))
+        else:
+            interp.listeners.tell(OutcomeEvent(drawn.drawn))
         if drawn is not None:
-            return Outcome(drawn[1]), values
+            return Outcome(drawn.answer, drawn.option), values
     if interp.orders.any:
         interp.orders.compared(interp, node, values[0], values[1:])
     if len(node.ops) == 1 and node.ops[0] in ("in", "not in"):

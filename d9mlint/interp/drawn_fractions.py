@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def only_outcome(interp: Interp, node: m.Compare, left: v.Value, right: v.Value) -> tuple[v.Obj, bool] | None:
-    """What is drawn and what its comparison gives, where every number that may be drawn gives the same."""
+class OnlyOutcome(NamedTuple):
+    """What is ``drawn`` and the ``answer`` that its comparison gives, whatever that is, with the option by whose default it
+    does."""
+
+    drawn: v.Obj
+    answer: bool
+    option: str
+
+
+def only_outcome(interp: Interp, node: m.Compare, left: v.Value, right: v.Value) -> OnlyOutcome | None:
+    """The outcome of a comparison, where every number that may be drawn gives the same."""
     op = node.ops[0]
     if op not in _MIRRORED or interp.guessing:
         return None
@@ -28,12 +37,14 @@ def only_outcome(interp: Interp, node: m.Compare, left: v.Value, right: v.Value)
     else:
         return None
     role = interp.kb.role(drawn.api, "draws-fraction")
-    if role is None or known.option or type(known.value) not in (int, float):
+    if role is None or type(known.value) not in (int, float):
         return None
     if drawn.args.star or drawn.args.dstar or all_hold(drawn.args, role.when) is not True:
         return None
     answer = _outcome(op, known.value)
-    return (drawn, answer) if answer is not None and _is_fixed(interp, written) else None
+    if answer is None or not (known.option or _is_fixed(interp, written)):
+        return None
+    return OnlyOutcome(drawn, answer, known.option)
 
 
 def _outcome(op: str, known: float) -> bool | None:

@@ -19,7 +19,7 @@ from d9mlint.ir.traversal import called_name, parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import OrderEntry
+    from d9mlint.knowledge.schema import OrderEntry, Role
 
 _LISTED = frozenset({"tolist", "to_list"})
 _SOME = frozenset({"head", "tail", "sample", "shift", "diff", "drop_duplicates", "truncate"})
@@ -90,6 +90,8 @@ class _Uses:
         user = self.above.get(id(node))
         if isinstance(user, m.Assign) and any(one is node for one in user.targets):
             return True
+        if self._is_by_name(node):
+            return True
         position = isinstance(node.index, m.Const) and not isinstance(node.index.value, str)
         if (position or isinstance(node.index, m.Slice)) and not _is_of_texts(node.value):
             return is_only_shown(self.interp, node, self.fn)
@@ -120,7 +122,70 @@ class _Uses:
         attributes = name.id.split(".")[1:]
         return self._path(name, attributes) if attributes else self.free(name)
 
+    def _has_role(self, name: str, role: Role) -> bool:
+        """Whether a method or attribute of the table has a role."""
+        called = value_of(self.interp, self.made.func) if isinstance(self.made.func, m.Name) else v.UNKNOWN
+        api = self.interp.kb.canonical(called.name) if isinstance(called, v.Ext) else ""
+        table = self.interp.kb.result_type(api) or api
+        return bool(table) and self.interp.kb.role(f"{table}.{name}", role) is not None
+
+    def _is_by_name(self, node: m.Subscript) -> bool:
+        """Whether a subscript takes rows by names that the table has given them: ``frame.loc[name]``."""
+        path = node.value
+        if isinstance(path, m.Name):
+            owner, _, name = path.id.rpartition(".")
+            named = self._has_names(m.Name(owner, path.start, path.end))
+        elif isinstance(path, m.Attr):
+            name, named = path.name, self._has_names(path.value)
+        else:
+            return False
+        return named and self._has_role(name, "rows-by-name") and self._is_name(node.index)
+
+    def _has_names(self, node: Any) -> bool:
+        """Whether an expression is the table with names of its rows."""
+        if isinstance(node, m.Call):
+            return self._has_role(called_name(node), "names-rows")
+        if not isinstance(node, m.Name):
+            return False
+        for one in variables(self.fn).get(node.id, ()):
+            user = self.above.get(id(one))
+            if isinstance(user, m.Assign) and isinstance(user.value, m.Call):
+                named = self._has_role(called_name(user.value), "names-rows")
+            else:
+                in_place = isinstance(user, m.Call) and any(two.name == "inplace" for two in user.keywords)
+                named = in_place and self._has_role(one.id.rpartition(".")[2], "names-rows")
+            if named:
+                return True
+        return False
+
+    def _is_name(self, index: m.Expr) -> bool:
+        """Whether an index names rows, and is no mask of them: a text or number, an element of something, or a list."""
+        if isinstance(index, m.Seq):
+            return bool(index.elts) and self._is_name(index.elts[0])
+        if isinstance(index, m.Subscript):
+            # A part of an element: ``frame.loc[row["id"]]``.
+            return isinstance(index.value, m.Name) and self._is_name(index.value)
+        if isinstance(index, m.Call):
+            # ``line.strip()``, ``str(line)``
+            owner = _receiver(index)
+            function = isinstance(owner, m.Name) and owner.id not in variables(self.fn)
+            given = index.args if function else [owner, *index.args]
+            return bool(given) and all(map(self._is_name, given))
+        if not isinstance(index, m.Name) or "." in index.id:
+            return isinstance(index, m.Const | m.FString | m.Comp)
+        for one in variables(self.fn).get(index.id, ()):
+            user = self.above.get(id(one))
+            target = user if isinstance(user, m.Seq) else one
+            rounds = self.above.get(id(target))
+            if isinstance(rounds, m.For | m.Generator) and rounds.target is target:
+                return True
+            if isinstance(user, m.Assign) and isinstance(user.value, m.Comp | m.Seq):
+                return True
+        return any(one.name == index.id for one in self.fn.params)
+
     def _method(self, call: m.Call, name: str) -> bool:
+        if self._has_role(name, "rows-by-name") and self._has_names(_receiver(call)):
+            return True
         if name in GROUPING:
             return self._grouped(call)
         entry = self.interp.kb.order(f"?.{name}", True)
@@ -183,6 +248,13 @@ class _Uses:
             return True
         named = {*entry.tested, *entry.tested.values(), *entry.looked_up, *entry.looked_up.values()}
         return place in named
+
+
+def _receiver(call: m.Call) -> m.Expr:
+    """What a method is called of."""
+    if isinstance(call.func, m.Name):
+        return m.Name(call.func.id.rpartition(".")[0], call.start, call.end)
+    return call.func.value if isinstance(call.func, m.Attr) else call.func
 
 
 def _is_of_texts(node: m.Expr) -> bool:

@@ -638,6 +638,8 @@ class Orders:
                 return self.carried(result, inner or ranked)
             if entry is not None and entry.sorts:
                 self._sorted(owner if owner is not None else args.get("", 0), args)
+            elif owner is not None and v.truth(args.kw.get("inplace", v.FALSE)):
+                self.put(owner, None)
             return result
         if role == "argsort":
             ranked = merge((self.of(owner), self._given(interp, args, node, True)))

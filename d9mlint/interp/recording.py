@@ -737,6 +737,8 @@ ROLES = {
     "asks-for-group": "asks whether the program has a process group",
     "makes-group": "may make a process group",
     "makes-table": "makes a table of the columns or rows that it is given",
+    "names-rows": "gives a table whose rows have names",
+    "rows-by-name": "gives rows by their names",
     "keeps-cells": "gives rows or columns of its receiver as they are",
     "makes-no-group": "is a library that makes no process group",
     "asks-for-gpu": "asks its library for a GPU, or says how it is to use one",

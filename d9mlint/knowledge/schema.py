@@ -158,6 +158,8 @@ Role = Literal[
     "item-method",
     "iterates",
     "keeps-arguments",
+    "names-rows",
+    "rows-by-name",
     "keeps-cells",
     "keeps-constructor",
     "keeps-fields",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.options import given_in_words
 from d9mlint.base.paths import relative_to
 from d9mlint.base.terminal import clean
 from d9mlint.report.common import count
@@ -351,7 +352,7 @@ class Explained:
             by = f" by `{level.helper}`, of which only the name is known," if level.helper else ""
             return f"{level.title} may be seeded{by}{where}"
         if level.option:
-            return f"{level.title} is not seeded unless `{level.option}` is given{where}"
+            return f"{level.title} is not seeded unless {given_in_words(level.option)}{where}"
         return f"{level.title} is not seeded"
 
     def _set(self, setting: Setting) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from d9mlint.base.options import given_in_words
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.filled import FilledLists
@@ -211,7 +212,7 @@ class SessionCheckpoints(FilledLists, Rule):
                 "DET601",
                 place,
                 f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one"
-                + (f" when `{place.option}` is given" if place.option else ""),
+                + (f" when {given_in_words(place.option)}" if place.option else ""),
                 _remedy(sorted(used - self.kept), memories, hook),
                 subject=place.subject,
             )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.base.entry_report import AND, EVALUATED, LESS_IF_EVALUATED, NEVER_LOADS
 from d9mlint.base.findings import LOADED_AT
+from d9mlint.base.options import given_in_words
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.averaged import AveragedWeights
@@ -1127,7 +1128,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             for one in sorted(set(if_given.values())):
                 kinds = [what for what in sorted(if_given) if if_given[what] == one]
                 states = "state" if len(kinds) == 1 else "states"
-                lacks.append(f"the {listed(kinds)} {states} when `{one}` is given")
+                lacks.append(f"the {listed(kinds)} {states} when {given_in_words(one)}")
             if "key" not in found and self._is_of_jax(place):
                 split = sorted({name for name, loop in self.split_in.known() if loop in loops})
                 lacks += [f"the JAX key `{name}`" for name in split]

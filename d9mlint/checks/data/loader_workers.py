@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Severity
+from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule, argument_node, seeded_generator
 from d9mlint.checks.derivation import default
 from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
@@ -55,6 +56,15 @@ _CONTAINERS = (
     "numpy.",
 )
 _ARRAY = "values"
+_GRAVE = {
+    "numpy": "its dataset draws from `np.random`{when}, and before torch 1.9 every worker starts with a copy of the same "
+    "state",
+    "own": "its dataset stores a generator{when}, and every worker gets a copy that draws the same numbers",
+    KEPT: "its transform keeps its own generator{when}, and every worker gets a copy that draws the same numbers",
+    "other": "its transforms use RNGs{when} that are not seeded in worker processes",
+}
+"""What is wrong with the numbers of workers, by what is drawn from."""
+_WEAK = {"numpy": "`np.random`", "python": "`random`"}
 SEEDED_BY_TRAINER = "loaders.seeded_by_trainer"
 """The mode in which a trainer gives its loaders a function that seeds their workers."""
 
@@ -191,34 +201,30 @@ class LoaderWorkers(Rule):
         drawn.discard(ITEM_SEED)
         visible = dataset is not None and is_visible(self.run, dataset)
         old_numpy = not self.run.workers_seed_numpy()
+
+        def if_given(name: str) -> str:
+            option = found.option(name)
+            return f" when {given_in_words(option)}" if option not in ("", *place.given) else ""
+
         reasons: list[str] = []
         severity = Severity.WARNING
-        if "numpy" in drawn and old_numpy:
-            severity = Severity.ERROR
-            reasons.append(
-                "its dataset draws from `np.random`, and before torch 1.9 every worker starts with a copy of the same state"
-            )
-        if "own" in drawn:
-            severity = Severity.ERROR
-            reasons.append(
-                "its dataset stores a generator, and every worker gets a copy that draws the same numbers"
-            )
-        if KEPT in drawn:
-            severity = Severity.ERROR
-            reasons.append(
-                "its transform keeps its own generator, and every worker gets a copy that draws the same numbers"
-            )
-        if "other" in drawn:
-            severity = Severity.ERROR
-            reasons.append("its transforms use RNGs that are not seeded in worker processes")
-        weak = sorted({"numpy": "`np.random`", "python": "`random`"}[r] for r in drawn & {"numpy", "python"})
+        # What is only drawn if an option is given comes after what always is.
+        grave = sorted(
+            (if_given(name), at, text.format(when=if_given(name)))
+            for at, (name, text) in enumerate(_GRAVE.items())
+            if name in drawn and (name != "numpy" or old_numpy)
+        )
+        if grave:
+            severity = Severity.WARNING if grave[0][0] else Severity.ERROR
+            reasons.append(grave[0][2])
+        weak = sorted(f"{text}{if_given(name)}" for name, text in _WEAK.items() if name in drawn)
         if not reasons and weak:
             why = (
                 "torch is never seeded, so worker seeds differ between runs"
                 if never
                 else "worker seeds depend on how many random numbers were drawn earlier"
             )
-            reasons.append(f"its dataset draws from {' and '.join(weak)}; {why}")
+            reasons.append(f"its dataset draws from {' and from '.join(weak)}; {why}")
         confidence: Confidence | None = None
         if not reasons and visible:
             severity = Severity.ADVICE
@@ -248,15 +254,10 @@ class LoaderWorkers(Rule):
             if self._only_reads(args):
                 severity = Severity.ADVICE
         generator = args.get("generator", 12)
-        if (
-            severity is not Severity.ERROR
-            and generator is not None
-            and v.is_none(generator) is not True
-            and not old_numpy
-        ):
+        if not grave and generator is not None and v.is_none(generator) is not True and not old_numpy:
             # A seeded generator= gives the base seed, and with it everything that workers reseed.
             return
-        if severity is not Severity.ERROR and not old_numpy and self.seeded_before.get(place.site):
+        if not grave and not old_numpy and self.seeded_before.get(place.site):
             # So does a seed that is set each time before it is iterated.
             return
         given, words = wanted

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from d9mlint.base.findings import Severity
+from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule, seeded_generator
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
@@ -130,7 +131,7 @@ class Shuffling(Rule):
             why = (
                 "the shuffle order depends on every earlier random draw"
                 if seeded
-                else f"torch is seeded only if `{option}` is given, so by default the order differs between runs"
+                else f"torch is seeded only if {given_in_words(option)}, so by default the order differs between runs"
                 if option
                 else "torch is never seeded, so the order differs between runs"
             )

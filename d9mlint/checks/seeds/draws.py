@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
+from d9mlint.base.options import given_in_words
 from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
@@ -899,7 +900,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         argument = entry.unless[0].arg
         generator = self.run.kb.generators[rng]
         aside = self.run.state.aside
-        when = f" when `{aside}` is given" if aside else ""
+        when = f" when {given_in_words(aside)}" if aside else ""
         reached = self.run.entry is not None
         title = generator.title
         seed = f" and without a {title} seed" if reached else f", and nothing in the project seeds {title}"
@@ -970,7 +971,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return ", unless there is no GPU"
         default = self.idle_defaults.get(option)
         if not option or default is None:
-            return f", unless `{option}` is given" if option else ""
+            return f", unless {given_in_words(option)}" if option else ""
         return f", unless `{option}` is given a value other than its default {default}, which seeds nothing"
 
     def _give_default(self, option: str) -> str:
@@ -1786,7 +1787,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             # A seed at the start of the program is for a graph that is replaced.
             where_to_seed, remedy = _IN_GRAPH, ("graph",)
         if any(found is one for one in (aside, spare, lacking)):
-            message = f"`{api}` draws random numbers without a {title} seed when `{place.aside}` is given"
+            message = (
+                f"`{api}` draws random numbers without a {title} seed when {given_in_words(place.aside)}"
+            )
             help = f"call `{seed}` {where_to_seed}"
             severity = Severity.WARNING
         elif elsewhere:
@@ -1833,7 +1836,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 message += ": each call of the model makes the layer, so `eval()` does not reach it"
                 help = f"make the layer in `__init__`, or {help}"
             if loading:
-                message += f": weights are loaded over its outcome only when `{loading}` is given"
+                message += f": weights are loaded over its outcome only when {given_in_words(loading)}"
                 help = f"give `{loading}` a default value, or {help}"
                 confidence = confidence or Confidence.MEDIUM
                 severity = Severity.WARNING
@@ -2144,7 +2147,11 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
     place = _source_place(rule.run, source, node)
     option = source.data.option if isinstance(source.data, Entropy) else ""
     unless = (
-        f" unless `{option}` is given" if option else f" when `{place.aside}` is given" if place.aside else ""
+        f" unless {given_in_words(option)}"
+        if option
+        else f" when {given_in_words(place.aside)}"
+        if place.aside
+        else ""
     )
     why, help = "which changes every run", "use a fixed number, or make the seed an option and log it"
     unseeded = None if option or rule.run.entry is None else _unseeded(rule.run, source)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from d9mlint.base.findings import Severity
+from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import KEEPS, TRAIN, where
@@ -548,7 +549,7 @@ class Environments(Rule):
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
         aside = next((by for by, _ in sorted(self.seeded_aside, key=str)), "")
-        why = why or (f" unless `{aside}` is given" if aside and not place.aside else "")
+        why = why or (f" unless {given_in_words(aside)}" if aside and not place.aside else "")
         begins = self.run.kb.role(place.subject, "begins-episode")
         name = "reset" if begins is None else place.subject.rpartition(".")[2]
         source = "OS entropy" if begins is None else "another seed in each run"

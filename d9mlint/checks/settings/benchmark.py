@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Fix, Severity
+from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule, argument_node, replace_fix
 from d9mlint.checks.settings.literals import is_true, literal_true
 from d9mlint.checks.settings.mode_effects import is_unknown_result, may_be_timed, may_change
@@ -163,7 +164,7 @@ def _report_benchmark(
     """Report the benchmark. Where an option of the program is there to decide, the program already has the remedy."""
     by, remedy = "", "set `torch.backends.cudnn.benchmark = False`"
     if place.aside:
-        by = f" when `{place.aside}` is given"
+        by = f" when {given_in_words(place.aside)}"
         remedy = f"leave `{place.aside}` at its default" if alone and place.aside == option else remedy
     elif option:
         by = f" (unless `{option}` says otherwise)"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import VARIABLE, WARNS, Confidence
+from d9mlint.base.findings import VARIABLE, WARNS, Confidence, Severity
+from d9mlint.base.options import given_in_words, giving_help
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
 from d9mlint.checks.base import Rule
@@ -24,6 +25,7 @@ from d9mlint.interp.activity import (
     TORCH_TRAIN_EARLY,
     TORCH_TRAIN_FRESH,
     may_use_cuda,
+    only_tries_gradient,
     when_on_cuda,
     when_selected,
     where,
@@ -207,11 +209,12 @@ class DeterministicMode(Rule):
         when = when_selected(place.option) or when_on_cuda(self.run)
         cudnn = self._is_on(OF_CUDNN["deterministic"])
         if early is not None and early.aside and not when:
-            when = f" when `{early.aside}` is given"
+            when = f" when {given_in_words(early.aside)}"
         if early is not None and self.before and self.call is not None:
             message = f"`{place.entry}` trains on CUDA before `{self.call.subject}` turns deterministic mode on{when}"
         elif setting.option:
-            message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless `{setting.option}` is given"
+            given = given_in_words(setting.option)
+            message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless {given}"
         elif cudnn:
             message = f"`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels{',' if when else ''}{when}"
         else:
@@ -225,7 +228,7 @@ class DeterministicMode(Rule):
             # Its trainers take True and False alone.
             warns = False
         help = (
-            _with_variable(self.run, f"pass `{setting.option}`", place.aside)
+            _with_variable(self.run, giving_help(setting.option), place.aside)
             if setting.option
             else (trainer or _mode_help(self.run, cudnn, process, place.aside)) + self._of_hidden()
         )
@@ -235,6 +238,7 @@ class DeterministicMode(Rule):
             message + unless,
             help,
             subject="torch",
+            severity=Severity.ADVICE if only_tries_gradient(self.run) else None,
             confidence=Confidence.MEDIUM if unless else None,
             entry_wide=True,
             only_with=() if self._matters() else OPS,
@@ -353,7 +357,7 @@ class DeterministicMode(Rule):
             self.silent("DET305", place, "`CUBLAS_WORKSPACE_CONFIG` is set before CUDA is used")
             return
         target = self.run.targets.version("torch")
-        when = f" when `{option}` is given" if lacking is not None and option else ""
+        when = f" when {given_in_words(option)}" if lacking is not None and option else ""
         self.report(
             "DET305",
             place,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import RAISES, UNCOVERED, Severity
+from d9mlint.base.options import given_in_words, giving_help
 from d9mlint.checks.base import Rule
 from d9mlint.checks.settings.tf_release import switch_for, version
 from d9mlint.interp.activity import (
@@ -92,9 +93,9 @@ class WithoutOpDeterminism(Rule):
             "DET306",
             place,
             f"`{place.entry}` trains with TensorFlow {target.version} without op determinism"
-            f"{f' when `{aside}` is given' if aside else ''}{f' unless `{unless}` is given' if unless else ''}"
+            f"{f' when {given_in_words(aside)}' if aside else ''}{f' unless {given_in_words(unless)}' if unless else ''}"
             f"{when_given_gpus(run)}{CPU_BUILD if spare else ''}",
-            "; ".join([f"pass `{unless}`" if unless else switch_for(run, process), *self.refused[:1]]),
+            "; ".join([giving_help(unless) if unless else switch_for(run, process), *self.refused[:1]]),
             subject="tensorflow",
             targets=(f"tensorflow {target.version}", target.source),
             severity=Severity.ADVICE if spare else None,
