@@ -918,6 +918,7 @@ ROLES = {
     "restores-weights": "gives a model its weights alone",
     "gives-layers": "gives all layers of a model",
     "asks-states": "asks objects for their states",
+    "holds-training": "holds the state of training",
     "gives-states": "gives the states of its arguments",
     "takes-states": "gives objects their states back",
     "gives-weights": "gives the weights of a model, without its optimizer",

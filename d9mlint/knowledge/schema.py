@@ -152,6 +152,7 @@ Role = Literal[
     "holds",
     "goes-on",
     "holds-states",
+    "holds-training",
     "initializes",
     "initializes-variables",
     "item-method",

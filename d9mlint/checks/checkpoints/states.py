@@ -26,6 +26,7 @@ from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
+from d9mlint.checks.checkpoints.training_objects import STATE_OF_JAX, training_in
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
     File,
@@ -119,8 +120,6 @@ _SAVE = "torch.save"
 _JAX = ("flax", "orbax")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
 _OPTAX = "optax."
-_STATE_OF_JAX = "optax.OptState"
-"""The type of the states of optimizers of JAX."""
 _MADE_BY_JAX = ("jax.", _OPTAX, "flax.")
 _KEY = re.compile(r"(^|[._])(prng|rng|key)(s?$|_)", re.IGNORECASE)
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
@@ -246,7 +245,13 @@ def saved(run: RunView, call: CallEvent) -> v.Value | None:
     role = run.kb.role(call.api, "saves-checkpoint")
     given = call.args.get(role.arg, role.pos) if role is not None else None
     # What a library holds itself, it saves without being given anything.
-    return v.Mapping({}) if given is None and role is not None and role.more else given
+    if given is None:
+        return v.Mapping({}) if role is not None and role.more else None
+    if isinstance(given, v.Mapping):
+        held = {key: training_in(run, one) for key, one in given.items.items()}
+        parts: dict[Any, v.Value] = {key: one for key, one in held.items() if one is not None}
+        return v.Mapping({**dict(given.items.items()), **parts}, given.open) if parts else given
+    return training_in(run, given) or given
 
 
 def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
@@ -1587,7 +1592,7 @@ def _of_jax(content: v.Value) -> bool:
 
 
 def _is_state_of_jax(value: v.Value) -> bool:
-    return any(isinstance(one, v.Obj) and one.type == _STATE_OF_JAX for one in v.alternatives(value))
+    return any(isinstance(one, v.Obj) and one.type == STATE_OF_JAX for one in v.alternatives(value))
 
 
 def _by_jax(value: v.Value) -> bool:
@@ -1778,7 +1783,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         text = "" if plain else f"{key}.{_receiver(value.node)}"
         if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
             found.add("scheduler")
-        elif kind.startswith("torch.optim.") or kind == _STATE_OF_JAX or _OPTIMIZER.search(text):
+        elif kind.startswith("torch.optim.") or kind == STATE_OF_JAX or _OPTIMIZER.search(text):
             found.add("optimizer")
         elif kind.endswith("GradScaler") or _SCALER.search(text):
             found.add("scaler")
