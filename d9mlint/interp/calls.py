@@ -1160,6 +1160,8 @@ def _call_external(
         return found
     elif (kept := functional_modules.keep_fields(interp, api, v.NONE, args, node)) is not None:
         return kept
+    elif (restored := functional_modules.restore(interp, api, args, node)) is not None:
+        return restored
     elif (keeps := roles.get("keeps-constructor")) is not None:
         kept_arguments.keep(interp, None, keeps, args)
         return v.NONE
@@ -1876,6 +1878,7 @@ def _call_member(
         if isinstance(wrapped, (v.Inst, v.Obj, v.AnyOf)):
             return wrapped
     kept = functional_modules.keep_fields(interp, method.api, owner, args, node)
+    kept = kept or functional_modules.restore(interp, method.api, args, node)
     if kept is not None:
         return kept
     load_file(interp, method.api, args, owner)

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RoleEntry
 
 _Found = TypeVar("_Found")
 
@@ -117,7 +118,7 @@ _OF_RANKS = (
 _WITHOUT_WORKERS = "leave out `persistent_workers=True`: the states of workers cannot be saved"
 _AND_WITHOUT_WORKERS = ", and leave out `persistent_workers=True`: the states of workers cannot be saved"
 _SAVE = "torch.save"
-_JAX = ("flax", "orbax")
+_JAX = ("flax", "orbax", "equinox")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
 _OPTAX = "optax."
 _MADE_BY_JAX = ("jax.", _OPTAX, "flax.")
@@ -648,6 +649,14 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             return
         if call.api.endswith(".fit") and fits_alone(self.run, call.owner):
             return
+        self._trains()
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
+    def training_by_function(self, call: CallEvent) -> None:
+        """The program trains with a library that has no objects for it."""
+        self._trains()
+
+    def _trains(self) -> None:
         self.trained = Moment(self.run.steps)
         for loop in self.run.loops:
             self.trains_in[loop.key] = True
@@ -718,7 +727,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if content is not None and not is_never(self.run, call.node):
             itself = role is not None and (role.library in _JAX or bool(role.more))
             subject = call.api if itself else _SAVE
-            self._save(call, content, Where(self.run, call.node, subject))
+            self._save(call, content, Where(self.run, call.node, subject), role)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "numbers-saved") is not None)
     def numbered_in_name(self, call: CallEvent) -> None:
@@ -740,17 +749,19 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             or any(_holds_state(one) or _of_jax(one) for one in made)
             or self._drawing_on(made)
         ):
-            self._save(call, content, Where(self.run, call.node, call.api))
+            self._save(call, content, Where(self.run, call.node, call.api), role)
         elif any(map(_by_jax, v.alternatives(content))):
-            self._replaces(call)
+            self._replaces(call, role)
+        elif counting := self._counting_on(made):
+            self.numbers.append(frozenset(counting))
 
-    def _replaces(self, call: CallEvent) -> None:
+    def _replaces(self, call: CallEvent, role: RoleEntry | None) -> None:
         """Weights of JAX are written into the file from which the program has read them."""
         place, names = Where(self.run, call.node, call.api), names_of(self.run, call, "f", 1)
         read = {site for site in self.read.known() if self.read[site][0].order < place.order}
         if any(site in read and name in names for site, name in self.names):
             loops = frozenset(loop.key for loop in self.run.loops)
-            self.data[place.site] = frozenset(_written(call.node))
+            self.data[place.site] = frozenset(_written(_given(call, role)))
             self.replaced.append((place, {"epoch"}, loops, self.run.state.aside))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-arrays") is not None)
@@ -758,7 +769,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         """Arrays are written into a file under names, which is a checkpoint where a loop goes on from one of them."""
         made = v.Mapping(dict(call.args.kw), call.args.dstar)
         if not is_never(self.run, call.node) and self._drawing_on((made,)):
-            self._save(call, made, Where(self.run, call.node, call.api))
+            self._save(call, made, Where(self.run, call.node, call.api), None)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-key") is not None)
     def split(self, call: CallEvent) -> None:
@@ -773,12 +784,13 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             if "." in key.id or (loop.frame is self.run.frame and counted(loop.stmt.body, key.id) == 1):
                 self.split_in[key.id, loop.key] = True
 
-    def _save(self, call: CallEvent, content: v.Value, place: Where) -> None:
+    def _save(self, call: CallEvent, content: v.Value, place: Where, role: RoleEntry | None) -> None:
         sites, hidden = owners(content)
         self.kept.update(sites)
-        written = _written(call.node)
+        given = _given(call, role)
+        written = _written(given)
         self.kept_names.update(written)
-        self.kept_objects.update(saved_in(call.node.args[:1] if isinstance(call.node, m.Call) else ()))
+        self.kept_objects.update(saved_in([] if given is None else [given]))
         self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(self.run, loop))
         self.best.update(
             (name, loop.key) for loop in self.run.loops for name in best_of(self.run, loop, call.node)
@@ -835,7 +847,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             self.beside.append((found & _BESIDE, loops))
         if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
-            known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
+            known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(given, counters)
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
             self._weights(call, content, found, place, loops)
             return
@@ -951,7 +963,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
-        trained = {key for _, key in self.stepped.known()}
+        trained = {key for _, key in [*self.stepped.known(), *self.stepped_by_jax.known()]}
         return {
             one.id
             for loop in self.run.loops
@@ -1400,9 +1412,12 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         return place.site in self.of_jax or (role is not None and role.library in _JAX)
 
     def _is_counted(self, loops: frozenset[str]) -> bool:
-        """Whether the number of the epoch or step is saved in its own file beside a checkpoint."""
+        """Whether the number of the epoch or step is saved in its own file beside a checkpoint, or a text from which the
+        loop goes on has it."""
         alone = [others for _, found, others in self.alone if found == {"epoch"}]
-        return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
+        if any(not loops.isdisjoint(others) for others in [*alone, *self.numbers]):
+            return True
+        return any(self.resumed[one].key == READ.value for one in loops if one in self.resumed)
 
     def _is_in_name(self, place: Where) -> bool:
         """Whether a checkpoint has its number in its name, from which, or from the option that says which one to load, a
@@ -1703,12 +1718,16 @@ def _remedy(shuffled: list[str], only_workers: bool, persistent: bool, ranked: b
     return f"{help}{_AND_WITHOUT_WORKERS if persistent else ''}"
 
 
-def _written(node: Any) -> list[str]:
+def _given(call: CallEvent, role: RoleEntry | None) -> m.Expr | None:
+    """The expression for what a call saves; its first argument where the call does not say."""
+    given = argument_node(call.node, role.arg, role.pos) if role is not None and role.arg else None
+    return given or (call.node.args[0] if isinstance(call.node, m.Call) and call.node.args else None)
+
+
+def _written(given: m.Expr | None) -> list[str]:
     """Names written in the saved expression: keys and variables."""
-    if not isinstance(node, m.Call) or not node.args:
-        return []
     names: list[str] = []
-    stack: list[Any] = [node.args[0]]
+    stack: list[Any] = [] if given is None else [given]
     while stack:
         one = stack.pop()
         if isinstance(one, m.Name):
@@ -1717,11 +1736,9 @@ def _written(node: Any) -> list[str]:
     return names
 
 
-def _counts(node: Any, counters: set[str]) -> bool:
+def _counts(given: m.Expr | None, counters: set[str]) -> bool:
     """Whether the saved expression is computed from nothing but variables of running loops."""
-    if not isinstance(node, m.Call) or not node.args:
-        return False
-    parts = list(nodes([node.args[0]]))
+    parts = [] if given is None else list(nodes([given]))
     names = {one.id for one in parts if isinstance(one, m.Name)}
     return (
         bool(names)
