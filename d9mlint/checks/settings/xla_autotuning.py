@@ -13,7 +13,7 @@ from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
 
 _WITHOUT_TIMING = re.compile(r"--xla_gpu_(?:deterministic_ops(?:=(?:true|1)|(?![\w=]))|autotune_level=0)")
-_LIBRARIES = ("flax.", "haiku.", "jax.", "equinox.")
+_LIBRARIES = ("flax.", "haiku.", "jax.", "equinox.", "objax.")
 _CONVOLUTIONS = re.compile(r".*\.(?:[cC]onv|conv_general_dilated|conv_transpose)(?:\d[dD]|Transpose)*$")
 _POOLS = re.compile(r".*\.(?:max_pool|MaxPool)\w*$")
 
