@@ -930,6 +930,7 @@ ROLES = {
     "fills-from-file": "gives a model that is its argument the weights in a file",
     "numbers-saved": "saves what it is given under the number that an argument names",
     "restores-run": "restores the whole state of a run",
+    "takes-into-run": "is given what is saved with a run",
     "adds-to-run": "adds an object to the state of a run",
     "saves-loader": "keeps the position in the data",
     "writes-cells": "writes the cells of a table as text",

@@ -105,6 +105,7 @@ Role = Literal[
     "configures",
     "contains-environment",
     "takes-generator",
+    "takes-into-run",
     "copies",
     "delays",
     "differentiates",

@@ -231,6 +231,11 @@ def is_scheduler(api: str) -> bool:
     return api.startswith("torch.optim.lr_scheduler.")
 
 
+def makes_scheduler(run: RunView, api: str) -> bool:
+    """Whether a call gives a scheduler of PyTorch, or is one of its methods."""
+    return is_scheduler(run.kb.result_type(api) or api)
+
+
 def is_scaler(api: str) -> bool:
     """Whether a call makes a scaler of losses of PyTorch, or is one of its methods."""
     return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
@@ -473,12 +478,14 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 for key in [""] if THREAD in self.run.contexts else [loop.key for loop in self.run.loops]:
                     self.taken_in[one.maker, key] = True
 
-    @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or is_scaler(api))
+    @on_call_if(
+        lambda rule, api: api in STATES or api in RESTORES or makes_scheduler(rule.run, api) or is_scaler(api)
+    )
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
-        if is_scheduler(call.api):
+        if makes_scheduler(self.run, call.api):
             made_here = isinstance(call.owner, v.Obj) and is_scheduler(call.owner.api)
-            if not made_here and _continues(self.run, call):
+            if not made_here and continues_from_epoch(self.run, call):
                 # Where it is made from nothing elsewhere, the run is a new one.
                 self.goes_on = True
             elif not made_here and not self._is_stateless(call):
@@ -1684,7 +1691,7 @@ def _only_states(content: v.Mapping | v.Items) -> bool:
     return not content.open and all(harmless(str(name), one) for name, one in parts)
 
 
-def _continues(interp: RunView, call: CallEvent) -> bool:
+def continues_from_epoch(interp: RunView, call: CallEvent) -> bool:
     """Whether a scheduler is made to go on from an epoch, which is all of its state."""
     last = call.args.kw.get("last_epoch")
     if last is None or not _is_start(last):
