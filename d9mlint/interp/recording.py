@@ -917,6 +917,7 @@ ROLES = {
     "loads-checkpoint": "gives what a checkpoint holds",
     "restores-model": "gives a whole model of a file, with its optimizer",
     "restores-weights": "gives a model its weights alone",
+    "gives-keys": "gives a sequence of keys of JAX",
     "gives-layers": "gives all layers of a model",
     "asks-states": "asks objects for their states",
     "restores-like": "gives what was saved, in the form of its argument",

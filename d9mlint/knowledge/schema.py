@@ -243,6 +243,7 @@ Role = Literal[
     "numbers-saved",
     "restores-model",
     "restores-weights",
+    "gives-keys",
     "gives-layers",
     "asks-states",
     "gives-states",
