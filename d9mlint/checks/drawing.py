@@ -19,6 +19,7 @@ from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES, draws_now
 from d9mlint.interp.single_use import seeds_only
 from d9mlint.interp.state import SEEDED, Site
+from d9mlint.interp.storage import made_at
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -57,12 +58,19 @@ class ItemDraws(Observer):
     """The RNGs that are drawn from when an item is made; ``own`` for kept generators, ``other`` for those of
     augmentation libraries. ``alone`` says that no other item is made at the same time in the process: what an item
     seeds, it draws from as from its own generator. The ``seeded`` RNGs are those to which the loader gives seeds that it
-    draws from torch."""
+    draws from torch. ``made`` are the places where items make generators that they keep, so that no worker has a copy."""
 
-    def __init__(self, run: RunView, alone: bool = False, seeded: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        run: RunView,
+        alone: bool = False,
+        seeded: frozenset[str] = frozenset(),
+        made: frozenset[Site] = frozenset(),
+    ) -> None:
         super().__init__(run)
         self.alone = alone
         self.seeded = seeded
+        self.made = made
         self.drawn: set[str] = set()
         self._sites: dict[str, set[Site]] = {}
         """Where the RNGs are drawn from, as far as that is known."""
@@ -155,7 +163,9 @@ class ItemDraws(Observer):
             self._calls.add(self.run.here(call.node))
         self.op_seeds |= any(self._keeps_state(call, entry) for entry in kb.rng(call.api))
         owner = call.owner
-        if isinstance(owner, v.Obj) and owner.type in GENERATOR_TYPES and owner.birth <= self._began:
+        if not isinstance(owner, v.Obj) or owner.type not in GENERATOR_TYPES or owner.birth > self._began:
+            return
+        if made_at(owner) not in self.made:
             self._draw("own")
 
     def _keeps_state(self, call: CallEvent, entry: RngEntry) -> bool:
@@ -251,9 +261,11 @@ def item_draws(
     alone: bool = False,
     given: v.Args = _ITEM,
     seeded: frozenset[str] = frozenset(),
+    made: frozenset[Site] = frozenset(),
 ) -> ItemDraws:
-    """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs."""
-    draws = ItemDraws(run, alone, seeded)
+    """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs, and whose items make
+    generators in the places ``made``."""
+    draws = ItemDraws(run, alone, seeded, made)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
         with fork.within(CPU_CONTEXT, THREAD):

@@ -611,7 +611,7 @@ class Activity:
         places = self._interp.places
         return GRAPH_RUN not in places and (GRAPH_HANDED in places or self._interp.entry is None)
 
-    @on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
+    @on_call_if(lambda activity, api: activity.kb.role(api, "gives-gradients") is not None)
     def jax_train(self, call: CallEvent) -> None:
         """A gradient is taken by JAX."""
         note(self._interp, TRAIN, call.node, call.api)

@@ -687,7 +687,10 @@ def blank_instance(interp: Interp, cls: v.Cls) -> v.Inst:
 
 
 def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
-    """Apply a decorator: project ones are called, library ones are remembered on the function."""
+    """Apply a decorator: project ones are called, and what takes gradients; other library ones are remembered on the
+    function."""
+    if (gradients := _differentiated(interp, decorator, value, node)) is not None:
+        return gradients
     if isinstance(decorator, (v.Ext, v.Obj, v.Member)) or decorator is v.UNKNOWN:
         interp.listeners.tell(DecoratorEvent(decorator, value, node))
         if isinstance(value, v.Func):
@@ -705,6 +708,17 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
     result = call(interp, decorator, v.Args([value]), node)
     interp.decorated = outer
     return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
+
+
+def _differentiated(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value | None:
+    """What a decorator makes of a function that takes its gradients, with options or without; None for others."""
+    if not isinstance(value, v.Func) or value.cls is not None or not isinstance(decorator, (v.Ext, v.Obj)):
+        return None
+    api = interp.kb.canonical(decorator.name) if isinstance(decorator, v.Ext) else decorator.api
+    if interp.kb.role(api, "differentiates") is None:
+        return None
+    options = decorator.args.kw if isinstance(decorator, v.Obj) else {}
+    return call_external(interp, api, v.Args([value], options), node)
 
 
 def _answer_later(interp: Interp, decorator: v.Value, handler: v.Func) -> None:
@@ -1161,6 +1175,8 @@ def _call_external(
         return found
     elif (kept := functional_modules.keep_fields(interp, api, v.NONE, args, node)) is not None:
         return kept
+    elif (restored := functional_modules.restore(interp, api, args, node)) is not None:
+        return restored
     elif (keeps := roles.get("keeps-constructor")) is not None:
         kept_arguments.keep(interp, None, keeps, args)
         return v.NONE
@@ -1845,6 +1861,9 @@ def _call_member(
         given = own_methods.run(interp, owner, method.runs, args, node)
         if given is not None:
             return given
+    elif method.runs is not None and isinstance(owner, v.Cls):
+        # The library makes the object, and gives something else.
+        own_methods.run(interp, blank_instance(interp, owner), method.runs, args, node)
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
     if isinstance(owner, (v.Obj, v.Inst)) and (
@@ -1885,6 +1904,7 @@ def _call_member(
         if isinstance(wrapped, (v.Inst, v.Obj, v.AnyOf)):
             return wrapped
     kept = functional_modules.keep_fields(interp, method.api, owner, args, node)
+    kept = kept or functional_modules.restore(interp, method.api, args, node)
     if kept is not None:
         return kept
     load_file(interp, method.api, args, owner)

@@ -29,6 +29,7 @@ from d9mlint.interp.data import (
     element,
     elements,
     elements_of_own_code,
+    entropy,
     is_entropy,
     is_graph_tensor,
     own_code,
@@ -131,8 +132,10 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         if name == "module" and is_module(interp, value):
             # What is put around a model stands for it.
             return value
-        if interp.starting_worker:
-            rng.asked_for_seed(interp, f"{value.api}.@{name}")
+        if rng.gives_new_seed(interp, f"{value.api}.@{name}"):
+            seed = v.Obj(f"{value.api}.{name}", "", value.args, value.node)
+            seed.file, seed.data = value.file, entropy(interp)
+            return seed
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT, NO_GRADIENT
 from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
-from d9mlint.interp.listening import on_call_if, on_object_attribute
+from d9mlint.interp.listening import on_call, on_call_if, on_object_attribute
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Site
@@ -51,6 +51,24 @@ class OwnDraws:
                 self.own_kept.add(site)
         elif isinstance(call.owner, v.Obj) and isinstance(call.node, m.Call):
             self._own_drawn(call.owner, written(call.node.func).rpartition(".")[0])
+
+    @on_call("builtins.next")
+    def own_next(self, call: CallEvent) -> None:
+        """The next element is taken of something, which may be a sequence of keys of JAX."""
+        sequence = call.args.get("iterator", 0)
+        node = call.node.args[0] if isinstance(call.node, m.Call) and call.node.args else None
+        if node is not None and isinstance(sequence, v.Obj) and self._gives_keys(sequence.api):
+            self._own_drawn(sequence, written(node))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api.rpartition(".")[0], "gives-keys") is not None)
+    def own_sequence(self, call: CallEvent) -> None:
+        """A method of a sequence of keys is called: those that do not give keys are about its state."""
+        site = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
+        if site is not None:
+            self.own_kept.add(site)
+
+    def _gives_keys(self, api: str) -> bool:
+        return self.run.kb.role(api, "gives-keys") is not None
 
     @on_call_if(_draws)
     def own_given(self, call: CallEvent) -> None:

@@ -27,6 +27,7 @@ from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
+from d9mlint.checks.checkpoints.training_objects import STATE_OF_JAX, training_in
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
     File,
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RoleEntry
 
 _Found = TypeVar("_Found")
 
@@ -117,11 +119,9 @@ _OF_RANKS = (
 _WITHOUT_WORKERS = "leave out `persistent_workers=True`: the states of workers cannot be saved"
 _AND_WITHOUT_WORKERS = ", and leave out `persistent_workers=True`: the states of workers cannot be saved"
 _SAVE = "torch.save"
-_JAX = ("flax", "orbax")
+_JAX = ("flax", "orbax", "equinox")
 """Libraries whose checkpoints hold no objects: what a program goes on with is what it has loaded."""
 _OPTAX = "optax."
-_STATE_OF_JAX = "optax.OptState"
-"""The type of the states of optimizers of JAX."""
 _MADE_BY_JAX = ("jax.", _OPTAX, "flax.")
 _KEY = re.compile(r"(^|[._])(prng|rng|key)(s?$|_)", re.IGNORECASE)
 _PLAIN = ("builtins.int", "builtins.str", "builtins.float", "builtins.bool", v.GIVEN)
@@ -232,6 +232,11 @@ def is_scheduler(api: str) -> bool:
     return api.startswith("torch.optim.lr_scheduler.")
 
 
+def makes_scheduler(run: RunView, api: str) -> bool:
+    """Whether a call gives a scheduler of PyTorch, or is one of its methods."""
+    return is_scheduler(run.kb.result_type(api) or api)
+
+
 def is_scaler(api: str) -> bool:
     """Whether a call makes a scaler of losses of PyTorch, or is one of its methods."""
     return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
@@ -247,7 +252,13 @@ def saved(run: RunView, call: CallEvent) -> v.Value | None:
     role = run.kb.role(call.api, "saves-checkpoint")
     given = call.args.get(role.arg, role.pos) if role is not None else None
     # What a library holds itself, it saves without being given anything.
-    return v.Mapping({}) if given is None and role is not None and role.more else given
+    if given is None:
+        return v.Mapping({}) if role is not None and role.more else None
+    if isinstance(given, v.Mapping):
+        held = {key: training_in(run, one) for key, one in given.items.items()}
+        parts: dict[Any, v.Value] = {key: one for key, one in held.items() if one is not None}
+        return v.Mapping({**dict(given.items.items()), **parts}, given.open) if parts else given
+    return training_in(run, given) or given
 
 
 def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
@@ -468,12 +479,14 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 for key in [""] if THREAD in self.run.contexts else [loop.key for loop in self.run.loops]:
                     self.taken_in[one.maker, key] = True
 
-    @on_call_if(lambda _, api: api in STATES or api in RESTORES or is_scheduler(api) or is_scaler(api))
+    @on_call_if(
+        lambda rule, api: api in STATES or api in RESTORES or makes_scheduler(rule.run, api) or is_scaler(api)
+    )
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
-        if is_scheduler(call.api):
+        if makes_scheduler(self.run, call.api):
             made_here = isinstance(call.owner, v.Obj) and is_scheduler(call.owner.api)
-            if not made_here and _continues(self.run, call):
+            if not made_here and continues_from_epoch(self.run, call):
                 # Where it is made from nothing elsewhere, the run is a new one.
                 self.goes_on = True
             elif not made_here and not self._is_stateless(call):
@@ -644,6 +657,14 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             return
         if call.api.endswith(".fit") and fits_alone(self.run, call.owner):
             return
+        self._trains()
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
+    def training_by_function(self, call: CallEvent) -> None:
+        """The program trains with a library that has no objects for it."""
+        self._trains()
+
+    def _trains(self) -> None:
         self.trained = Moment(self.run.steps)
         for loop in self.run.loops:
             self.trains_in[loop.key] = True
@@ -714,7 +735,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if content is not None and not is_never(self.run, call.node):
             itself = role is not None and (role.library in _JAX or bool(role.more))
             subject = call.api if itself else _SAVE
-            self._save(call, content, Where(self.run, call.node, subject))
+            self._save(call, content, Where(self.run, call.node, subject), role)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "numbers-saved") is not None)
     def numbered_in_name(self, call: CallEvent) -> None:
@@ -736,17 +757,19 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             or any(_holds_state(one) or _of_jax(one) for one in made)
             or self._drawing_on(made)
         ):
-            self._save(call, content, Where(self.run, call.node, call.api))
+            self._save(call, content, Where(self.run, call.node, call.api), role)
         elif any(map(_by_jax, v.alternatives(content))):
-            self._replaces(call)
+            self._replaces(call, role)
+        elif counting := self._counting_on(made):
+            self.numbers.append(frozenset(counting))
 
-    def _replaces(self, call: CallEvent) -> None:
+    def _replaces(self, call: CallEvent, role: RoleEntry | None) -> None:
         """Weights of JAX are written into the file from which the program has read them."""
         place, names = Where(self.run, call.node, call.api), names_of(self.run, call, "f", 1)
         read = {site for site in self.read.known() if self.read[site][0].order < place.order}
         if any(site in read and name in names for site, name in self.names):
             loops = frozenset(loop.key for loop in self.run.loops)
-            self.data[place.site] = frozenset(_written(call.node))
+            self.data[place.site] = frozenset(_written(_given(call, role)))
             self.replaced.append((place, {"epoch"}, loops, self.run.state.aside))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-arrays") is not None)
@@ -754,7 +777,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         """Arrays are written into a file under names, which is a checkpoint where a loop goes on from one of them."""
         made = v.Mapping(dict(call.args.kw), call.args.dstar)
         if not is_never(self.run, call.node) and self._drawing_on((made,)):
-            self._save(call, made, Where(self.run, call.node, call.api))
+            self._save(call, made, Where(self.run, call.node, call.api), None)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-key") is not None)
     def split(self, call: CallEvent) -> None:
@@ -769,12 +792,13 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             if "." in key.id or (loop.frame is self.run.frame and counted(loop.stmt.body, key.id) == 1):
                 self.split_in[key.id, loop.key] = True
 
-    def _save(self, call: CallEvent, content: v.Value, place: Where) -> None:
+    def _save(self, call: CallEvent, content: v.Value, place: Where, role: RoleEntry | None) -> None:
         sites, hidden = owners(content)
         self.kept.update(sites)
-        written = _written(call.node)
+        given = _given(call, role)
+        written = _written(given)
         self.kept_names.update(written)
-        self.kept_objects.update(saved_in(call.node.args[:1] if isinstance(call.node, m.Call) else ()))
+        self.kept_objects.update(saved_in([] if given is None else [given]))
         self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(self.run, loop))
         self.best.update(
             (name, loop.key) for loop in self.run.loops for name in best_of(self.run, loop, call.node)
@@ -831,7 +855,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             self.beside.append((found & _BESIDE, loops))
         if not all(isinstance(one, v.Mapping | v.Items) for one in made):
             # One state alone, in a file of its own: the rest may stand in others.
-            known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(call.node, counters)
+            known = isinstance(content, v.Obj | v.Inst | v.Lit) or _counts(given, counters)
             self.alone.append((place, found if known else {*found, "unknown"}, loops))
             self._weights(call, content, found, place, loops)
             return
@@ -947,7 +971,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
-        trained = {key for _, key in self.stepped.known()}
+        trained = {key for _, key in [*self.stepped.known(), *self.stepped_by_jax.known()]}
         return {
             one.id
             for loop in self.run.loops
@@ -1396,9 +1420,12 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         return place.site in self.of_jax or (role is not None and role.library in _JAX)
 
     def _is_counted(self, loops: frozenset[str]) -> bool:
-        """Whether the number of the epoch or step is saved in its own file beside a checkpoint."""
+        """Whether the number of the epoch or step is saved in its own file beside a checkpoint, or a text from which the
+        loop goes on has it."""
         alone = [others for _, found, others in self.alone if found == {"epoch"}]
-        return any(not loops.isdisjoint(others) for others in [*alone, *self.numbers])
+        if any(not loops.isdisjoint(others) for others in [*alone, *self.numbers]):
+            return True
+        return any(self.resumed[one].key == READ.value for one in loops if one in self.resumed)
 
     def _is_in_name(self, place: Where) -> bool:
         """Whether a checkpoint has its number in its name, from which, or from the option that says which one to load, a
@@ -1588,7 +1615,7 @@ def _of_jax(content: v.Value) -> bool:
 
 
 def _is_state_of_jax(value: v.Value) -> bool:
-    return any(isinstance(one, v.Obj) and one.type == _STATE_OF_JAX for one in v.alternatives(value))
+    return any(isinstance(one, v.Obj) and one.type == STATE_OF_JAX for one in v.alternatives(value))
 
 
 def _by_jax(value: v.Value) -> bool:
@@ -1665,7 +1692,7 @@ def _only_states(content: v.Mapping | v.Items) -> bool:
     return not content.open and all(harmless(str(name), one) for name, one in parts)
 
 
-def _continues(interp: RunView, call: CallEvent) -> bool:
+def continues_from_epoch(interp: RunView, call: CallEvent) -> bool:
     """Whether a scheduler is made to go on from an epoch, which is all of its state."""
     last = call.args.kw.get("last_epoch")
     if last is None or not _is_start(last):
@@ -1699,12 +1726,16 @@ def _remedy(shuffled: list[str], only_workers: bool, persistent: bool, ranked: b
     return f"{help}{_AND_WITHOUT_WORKERS if persistent else ''}"
 
 
-def _written(node: Any) -> list[str]:
+def _given(call: CallEvent, role: RoleEntry | None) -> m.Expr | None:
+    """The expression for what a call saves; its first argument where the call does not say."""
+    given = argument_node(call.node, role.arg, role.pos) if role is not None and role.arg else None
+    return given or (call.node.args[0] if isinstance(call.node, m.Call) and call.node.args else None)
+
+
+def _written(given: m.Expr | None) -> list[str]:
     """Names written in the saved expression: keys and variables."""
-    if not isinstance(node, m.Call) or not node.args:
-        return []
     names: list[str] = []
-    stack: list[Any] = [node.args[0]]
+    stack: list[Any] = [] if given is None else [given]
     while stack:
         one = stack.pop()
         if isinstance(one, m.Name):
@@ -1713,11 +1744,9 @@ def _written(node: Any) -> list[str]:
     return names
 
 
-def _counts(node: Any, counters: set[str]) -> bool:
+def _counts(given: m.Expr | None, counters: set[str]) -> bool:
     """Whether the saved expression is computed from nothing but variables of running loops."""
-    if not isinstance(node, m.Call) or not node.args:
-        return False
-    parts = list(nodes([node.args[0]]))
+    parts = [] if given is None else list(nodes([given]))
     names = {one.id for one in parts if isinstance(one, m.Name)}
     return (
         bool(names)
@@ -1779,7 +1808,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         text = "" if plain else f"{key}.{_receiver(value.node)}"
         if kind.startswith("torch.optim.lr_scheduler") or _SCHEDULER.search(text):
             found.add("scheduler")
-        elif kind.startswith("torch.optim.") or kind == _STATE_OF_JAX or _OPTIMIZER.search(text):
+        elif kind.startswith("torch.optim.") or kind == STATE_OF_JAX or _OPTIMIZER.search(text):
             found.add("optimizer")
         elif kind.endswith("GradScaler") or _SCALER.search(text):
             found.add("scaler")

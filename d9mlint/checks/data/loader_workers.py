@@ -13,15 +13,16 @@ from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.containers import BASE
+from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.device_names import given_option
-from d9mlint.interp.events import CallEvent, IterationEvent
+from d9mlint.interp.events import CallEvent, IterationEvent, ResultEvent
 from d9mlint.interp.idle import is_idle
 from d9mlint.interp.library.loaders import LOADER, is_seeded_before
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.naming import for_others
 from d9mlint.interp.places import Where
-from d9mlint.interp.rng import valid
+from d9mlint.interp.rng import GENERATOR_TYPES, valid
 from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
@@ -90,6 +91,8 @@ class LoaderWorkers(Rule):
     """For loaders that are iterated, whether torch is seeded each time before that."""
     by_command = remembered(bool)
     """Whether a trainer is made by what seeds first."""
+    made_in_items = remembered(set[Site])
+    """Where items make generators, with seeds that are not written there: the workers do not have the same ones."""
 
     @on_call(*LIGHTNING_TRAINERS)
     def trainer(self, call: CallEvent) -> None:
@@ -135,6 +138,21 @@ class LoaderWorkers(Rule):
         found = is_seeded_before(event.value)
         if found is not None:
             self.seeded_before[found[0]] = found[1]
+
+    @on(ResultEvent)
+    def generator(self, event: ResultEvent) -> None:
+        """A generator is made."""
+        result = event.result
+        if (
+            not isinstance(result, v.Obj)
+            or result.type not in GENERATOR_TYPES
+            or CPU_CONTEXT not in self.run.contexts
+        ):
+            return
+        seeds = [one for value in result.args.values() for one in v.alternatives(value)]
+        site = made_at(result)
+        if site is not None and not (seeds and all(isinstance(one, v.Lit) for one in seeds)):
+            self.made_in_items.add(site)
 
     def _seeds_items(self, node: Any) -> frozenset[str]:
         """The generators that the loader of a library seeds from torch's, in workers with its own function."""
@@ -189,7 +207,8 @@ class LoaderWorkers(Rule):
         )
         kept = KeptGenerators(self.run)
         parts = [dataset, args.get("collate_fn")]
-        found = item_draws(self.run, parts, kept, frame=frame, alone=True, seeded=seeds)
+        own = frozenset(self.made_in_items)
+        found = item_draws(self.run, parts, kept, frame=frame, alone=True, seeded=seeds, made=own)
         drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
         by_trainer = bool(self.by_trainer) or place.site in self.set_up

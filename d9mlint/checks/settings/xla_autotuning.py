@@ -8,12 +8,12 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.xla_devices import FLAGS, XlaDevices
 from d9mlint.interp.events import CallEvent, EndEvent
-from d9mlint.interp.listening import on, on_call, on_call_if
+from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
 
 _WITHOUT_TIMING = re.compile(r"--xla_gpu_(?:deterministic_ops(?:=(?:true|1)|(?![\w=]))|autotune_level=0)")
-_LIBRARIES = ("flax.", "haiku.", "jax.", "equinox.")
+_LIBRARIES = ("flax.", "haiku.", "jax.", "equinox.", "objax.")
 _CONVOLUTIONS = re.compile(r".*\.(?:[cC]onv|conv_general_dilated|conv_transpose)(?:\d[dD]|Transpose)*$")
 _POOLS = re.compile(r".*\.(?:max_pool|MaxPool)\w*$")
 
@@ -28,7 +28,7 @@ class XlaAutotuning(XlaDevices, Rule):
     pools = remembered(bool)
     convolves = remembered(bool)
 
-    @on_call("jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad")
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "gives-gradients") is not None)
     def gradient(self, call: CallEvent) -> None:
         """Gradients are taken."""
         if self.trains is None:

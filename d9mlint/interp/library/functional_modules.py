@@ -10,6 +10,7 @@ from d9mlint.interp.methods import bind_method
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RoleEntry
 
 
@@ -77,3 +78,37 @@ def keep_fields(interp: Interp, api: str, owner: v.Value, args: v.Args, node: An
     for name, value in args.kw.items():
         made.attrs[name] = value
     return made
+
+
+def training_role(kb: Knowledge, value: v.Value) -> RoleEntry | None:
+    """What is known of an object that holds the state of a training, by its class; None for others."""
+    if isinstance(value, v.Inst):
+        kinds = [kb.canonical(base) for base in value.cls.external_bases()]
+    else:
+        kinds = [value.type] if isinstance(value, v.Obj) else []
+    return next(filter(None, (kb.role(kind, "holds-training") for kind in kinds)), None)
+
+
+def restore(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """What a function gives that restores an object which holds the state of a training: one like its argument, in which all
+    that is no function has been read. None for all others."""
+    role = interp.kb.role(api, "restores-like")
+    given = [args.get(role.arg, role.pos), *(args.kw.get(name) for name in role.more)] if role else []
+    like: v.Value = next((one for one in given if one is not None), v.UNKNOWN)
+    read = v.Obj(api, api, args, node)
+    read.file = interp.frame.file
+    made: list[v.Value] = []
+    for one in v.alternatives(like):
+        if not isinstance(one, (v.Inst, v.Obj)) or training_role(interp.kb, one) is None:
+            return None
+        again: v.Inst | v.Obj
+        if isinstance(one, v.Inst):
+            again = v.Inst(one.cls, one.args, one.node)
+        else:
+            again = v.Obj(one.api, one.type, one.args, one.node)
+            again.file = one.file
+        for name, value in one.attrs.items():
+            is_function = isinstance(value, (v.Func, v.Member, v.Partial))
+            again.attrs[name] = value if is_function else interp.attribute(read, name, node)
+        made.append(again)
+    return v.join(made)

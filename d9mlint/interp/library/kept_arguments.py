@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def keep_given(interp: Interp, owner: v.Value, role: RoleEntry, args: v.Args, node: Any) -> None:
     """The receiver of a call keeps what it is given in its attributes."""
     given = args.get(role.arg, role.pos)
-    if isinstance(given, (v.Inst, v.Obj)):
+    if isinstance(given, (v.Inst, v.Obj, v.Func, v.Partial)):
         for name in role.more:
             set_attribute(interp, owner, name, given, node)
 
