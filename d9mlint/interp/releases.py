@@ -1,10 +1,14 @@
-"""For which releases of libraries a program was written, as far as the names that it uses tell."""
+"""For which releases of libraries a program was written, as far as the names that it uses tell, and those of its files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.events import CallEvent, ImportEvent
+from d9mlint.interp.file_names import ends_of, template_of
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import Memory, remembered_table
 from d9mlint.interp.places import running
@@ -14,7 +18,7 @@ from d9mlint.knowledge.versions import at_least
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.knowledge.schema import InferredEntry
+    from d9mlint.knowledge.schema import InferredEntry, NamedFile
 
 _RENAMED = {"tensorflow.": "tf."}
 
@@ -35,13 +39,20 @@ class ReleaseNames:
         return self._interp.memory
 
     @on_call_if(
-        lambda names, api: names.kb.inferred(api) is not None or any(names.kb.inferred_by_arguments(api))
+        lambda names, api: (
+            names.kb.inferred(api) is not None
+            or any(names.kb.inferred_by_arguments(api))
+            or bool(names.kb.inferred_by_files(api))
+        )
     )
     def called(self, call: CallEvent) -> None:
         """A name is called."""
         self.used(call.api)
         for entry, arguments in self.kb.inferred_by_arguments(call.api):
             if any(name in call.args.kw for name in arguments):
+                self._infer(entry)
+        for entry, file in self.kb.inferred_by_files(call.api):
+            if self._is_refused(call, file):
                 self._infer(entry)
 
     @on(ImportEvent)
@@ -90,5 +101,30 @@ class ReleaseNames:
         body = self._interp.frame.file.facts.functions[0].body
         return not self._interp.branching and any(one is stmt for one in body)
 
+    def _is_refused(self, call: CallEvent, file: NamedFile) -> bool:
+        """Whether later releases refuse the name of the file that a call is given: it is known, and ends otherwise."""
+        name = call.args.get(file.arg, file.pos)
+        if name is None or _is_elsewhere(name):
+            return False
+        ends: Iterable[str] = ends_of(self._interp, name)
+        if not ends:
+            ends = [one for one in template_of(self._interp, name)[-1:] if isinstance(one, str)]
+        return (
+            bool(ends)
+            and not any(one.endswith(tuple(file.ends)) or _may_end(one, file.ends) for one in ends)
+            and all_hold(call.args, file.when, call.owner) is True
+        )
+
     def _infer(self, entry: InferredEntry) -> None:
         self._interp.infer_releases(entry.releases)
+
+
+def _is_elsewhere(name: v.Value) -> bool:
+    """Whether a name is that of a place in the network, which releases read and write in their own ways."""
+    text = name.value if isinstance(name, v.Lit) else v.beginning_of(name)
+    return "://" in str(text)
+
+
+def _may_end(known: str, ends: list[str]) -> bool:
+    """Whether the part of a name that is known may be the last part of one of its ends."""
+    return any(one.endswith(known) for one in ends)
