@@ -20,6 +20,7 @@ from d9mlint.knowledge.schema import (
     HookEntry,
     InferredEntry,
     NamedFile,
+    NamedItems,
     OpEntry,
     OrderEntry,
     RngEntry,
@@ -158,6 +159,8 @@ class Knowledge:
         self.release_words: dict[str, set[str]] = {}
         self._inferred_arguments: dict[str, list[tuple[InferredEntry, str]]] = {}
         self._inferred_files: dict[str, list[tuple[InferredEntry, NamedFile]]] = {}
+        self.inferred_items: list[tuple[InferredEntry, NamedItems]] = []
+        self._inferred_namings: dict[str, NamedItems] = {}
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
@@ -275,6 +278,9 @@ class Knowledge:
             for file in release.files:
                 for api in file.apis:
                     self._inferred_files.setdefault(self.canonical(api), []).append((release, file))
+            self.inferred_items += [(release, items) for items in release.items]
+            for items in release.items:
+                self._inferred_namings.update((self.canonical(api), items) for api in items.apis)
         for device in compiled.devices:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
@@ -559,6 +565,10 @@ class Knowledge:
     def inferred_by_files(self, canonical: str) -> Sequence[tuple[InferredEntry, NamedFile]]:
         """Releases that the name of a file implies which a call is given."""
         return self._inferred_files.get(canonical, ())
+
+    def names_items(self, canonical: str) -> NamedItems | None:
+        """The items of a result that a call is given names for, where their keys imply releases."""
+        return self._inferred_namings.get(canonical)
 
     def runners(self, dotted: str) -> tuple[RunnerEntry, ...]:
         """What trains models or moves them to a device under this name, for different versions."""
