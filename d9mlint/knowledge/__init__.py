@@ -19,6 +19,8 @@ from d9mlint.knowledge.schema import (
     HazardEntry,
     HookEntry,
     InferredEntry,
+    NamedFile,
+    NamedItems,
     OpEntry,
     OrderEntry,
     RngEntry,
@@ -156,6 +158,9 @@ class Knowledge:
         self._inferred_methods: dict[str, InferredEntry] = {}
         self.release_words: dict[str, set[str]] = {}
         self._inferred_arguments: dict[str, list[tuple[InferredEntry, str]]] = {}
+        self._inferred_files: dict[str, list[tuple[InferredEntry, NamedFile]]] = {}
+        self.inferred_items: list[tuple[InferredEntry, NamedItems]] = []
+        self._inferred_namings: dict[str, NamedItems] = {}
         self._index(compiled)
         # Top-level names of the libraries that something is known of.
         self.libraries = frozenset(
@@ -270,6 +275,12 @@ class Knowledge:
                     head = api.partition(".")[0]
                     words = self.release_words.setdefault("tensorflow" if head == "tf" else head, set())
                     words.update(release.arguments[api])
+            for file in release.files:
+                for api in file.apis:
+                    self._inferred_files.setdefault(self.canonical(api), []).append((release, file))
+            self.inferred_items += [(release, items) for items in release.items]
+            for items in release.items:
+                self._inferred_namings.update((self.canonical(api), items) for api in items.apis)
         for device in compiled.devices:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
@@ -555,6 +566,14 @@ class Knowledge:
         for name in (canonical, every):
             for release, api in self._inferred_arguments.get(name, ()):
                 yield release, release.arguments[api]
+
+    def inferred_by_files(self, canonical: str) -> Sequence[tuple[InferredEntry, NamedFile]]:
+        """Releases that the name of a file implies which a call is given."""
+        return self._inferred_files.get(canonical, ())
+
+    def names_items(self, canonical: str) -> NamedItems | None:
+        """The items of a result that a call is given names for, where their keys imply releases."""
+        return self._inferred_namings.get(canonical)
 
     def runners(self, dotted: str) -> tuple[RunnerEntry, ...]:
         """What trains models or moves them to a device under this name, for different versions."""

@@ -1129,12 +1129,36 @@ class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     provenance: list[str] = []
 
 
+class NamedFile(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Calls that are given the name of a file as an argument, which later releases take only with one of some ``ends``;
+    ``when`` are conditions on the other arguments."""
+
+    apis: list[str]
+    arg: str
+    pos: int
+    ends: list[str]
+    when: list[Condition] = []
+
+
+class NamedItems(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Calls that are given names, as those of metrics, under which an ``attribute`` of what they work on has items: the
+    ``keys`` of items that only earlier releases have for a name, as ``acc`` for ``accuracy``."""
+
+    apis: list[str]
+    arg: str
+    pos: int
+    attribute: str
+    keys: dict[str, str]
+
+
 class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names that only releases up to ``version`` of a library have: a program that uses them, and pins nothing, was
     written for it. Or names that only releases from ``since`` on have: where a program imports them in any case, older
     releases that prose states do not count.
 
-    ``prefixes`` are beginnings of names, ``methods`` names of methods, ``arguments`` names of arguments by call.
+    ``prefixes`` are beginnings of names, ``methods`` names of methods, ``arguments`` names of arguments by call,
+    ``files`` calls with names of files that later releases refuse, ``items`` what is read of results that have other
+    keys in later releases; these tell nothing of a program that uses a name of ``later`` releases.
     ``implies`` are the releases of other libraries that such a program was written for, unless their own names tell
     more. With ``project`` a module that any file of a project imports tells it for all of its programs, unless one
     imports a module of later releases: ``later`` are the beginnings of their names. With ``likelier``, they leave the
@@ -1148,6 +1172,8 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     prefixes: list[str] = []
     methods: list[str] = []
     arguments: dict[str, list[str]] = {}
+    files: list[NamedFile] = []
+    items: list[NamedItems] = []
     implies: dict[str, str] = {}
     project: bool = False
     later: list[str] = []

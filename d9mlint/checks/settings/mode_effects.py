@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge import Knowledge
-    from d9mlint.knowledge.schema import OpEntry, RoleEntry
+    from d9mlint.knowledge.schema import OpEntry, Role, RoleEntry
 
 CALLED = ".__call__"
 _MODULE = "torch.nn.Module"
@@ -30,6 +30,7 @@ OPS = ("DET401", "DET404", "DET407", "DET408")
 _OF_CUDNN = OF_CUDNN["deterministic"]
 _RECURRENT = "DET405"
 """The rule of cuDNN's recurrent kernels, which depend on a variable of cuBLAS: it reports each at its place."""
+_TRAINS_MODEL: Role = "calls-with-model"
 _BY_SWITCH = ("DET302", _RECURRENT)
 """The rules of ops that are not reported by themselves, or not by default."""
 
@@ -37,7 +38,12 @@ _BY_SWITCH = ("DET302", _RECURRENT)
 def may_change(kb: Knowledge, api: str) -> bool:
     """Whether calls of a name are to be looked at: the mode may change what they do."""
     name = api.removesuffix(CALLED)
-    return name.startswith("?") or bool(_switched(kb, name)) or not _is_unchanged(kb, name)
+    return (
+        name.startswith("?")
+        or bool(_switched(kb, name))
+        or not _is_unchanged(kb, name)
+        or kb.role(name, _TRAINS_MODEL) is not None
+    )
 
 
 def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
@@ -50,6 +56,9 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
         method = name.rpartition(".")[2]
         candidates = run.methods_named(method)
         return [()] if candidates and (method in COMMON_METHODS or len(candidates) > MAX_GUESSES) else []
+    trained = run.kb.role(name, _TRAINS_MODEL)
+    if trained is not None and _is_unchanged(run.kb, name):
+        return [] if _is_looked_at(run, call.owner, trained) else [()]
     layers = made_of(run, name, call.args)
     if layers:
         return [_excused(entry) for layer in layers for entry in _switched(run.kb, layer)]
@@ -65,6 +74,14 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
         # Models of libraries are modules.
         name = f"{_MODULE}.{method}" if _is_unchanged(run.kb, f"{_MODULE}.{method}") else name
     return found if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) else [()]
+
+
+def _is_looked_at(run: RunView, trainer: v.Value | None, trained: RoleEntry) -> bool:
+    """Whether what a trainer trains has been looked at where it was made: a module of the program, or of a library."""
+    model = trainer.args.get(trained.arg, trained.pos) if isinstance(trainer, (v.Obj, v.Inst)) else None
+    return model is not None and all(
+        isinstance(one, v.Inst) or (isinstance(one, v.Obj) and is_module(run, one)) for one in flatten(model)
+    )
 
 
 def _works_on_cpu(run: RunView, name: str, call: CallEvent) -> bool:
