@@ -1368,6 +1368,33 @@ def test_a_forked_process_is_seeded_in_what_it_runs(tmp_path: Path, target: str,
     assert found.fix is None
 
 
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (
+            "mp.spawn(work, nprocs=2)",
+            "call `torch.manual_seed(seed)` at the start of `work()`, which runs in new processes",
+        ),
+        (
+            "mp.Process(target=work, args=(0,)).start()",
+            "at the start of `work()`, which runs in new processes",
+        ),
+        ("work(0)", "move the seed to the start of the program"),
+    ],
+)
+def test_a_seed_that_a_process_draws_is_replaced_in_what_the_process_runs(
+    tmp_path: Path, start: str, expected: str
+) -> None:
+    text = (
+        "import torch\nimport torch.multiprocessing as mp\n\n\ndef work(rank):\n"
+        "    seed = torch.randint(100, (1,))\n    torch.manual_seed(seed[0])\n    torch.save(torch.rand(3), 'a.pt')\n\n\n"
+        f"if __name__ == '__main__':\n    {start}\n"
+    )
+    (found,) = findings(tmp_path, text, "DET108")
+    assert found.help is not None and expected in found.help
+    assert (found.fix is None) is ("new processes" in expected)
+
+
 @pytest.mark.parametrize(("more", "said"), [("", True), (", reduction='none'", False)])
 def test_an_op_that_may_raise_in_deterministic_mode_is_named_beside_the_remedy(
     tmp_path: Path, more: str, said: bool

@@ -259,7 +259,8 @@ class Reporter:
         return msgspec.structs.replace(finding, severity=Severity.WARNING)
 
     def _naming_ops(self, finding: Finding, needed: Container[str]) -> Finding:
-        """A finding that stands on those of other rules names the ops that they are about, if none of them is shown."""
+        """A finding that stands on those of other rules names the ops that they are about, if none of them is shown. It is
+        advice if all of them are documented but rare."""
         held = [f for f in self._found.values() if f.code in needed and self._may_hold(f)]
         if any(map(self._counts, held)) or not all(f.op and f.targets for f in held):
             return finding
@@ -276,7 +277,13 @@ class Reporter:
             message=f"{finding.message}; {OF_OPS} {names} may differ between runs ({ops[0].targets[0]})",
             targets=finding.targets or ops[0].targets[:2],
             flow=(*finding.flow, *steps),
+            severity=finding.severity if any(self._is_practical(f.op) for f in ops) else Severity.ADVICE,
         )
+
+    def _is_practical(self, op: str) -> bool:
+        """Whether an op is more than documented."""
+        entry = self.knowledge.op(op)
+        return entry is None or entry.practical
 
     def _varies_in(self, op: str) -> str:
         """The releases in which an op varies as in the one that is assumed; empty if it does in all."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import order_sums
 from d9mlint.interp import values as v
+from d9mlint.interp.order_folds import called
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import alike, nodes
 
@@ -77,18 +78,17 @@ def _parts(interp: Interp, written: m.Expr) -> Iterator[m.Expr]:
     elif isinstance(written, m.IfExp):
         yield from _parts(interp, written.body)
         yield from _parts(interp, written.orelse)
-    elif isinstance(written, m.Call) and isinstance(written.func, m.Name):
-        yield from _parts_of_call(interp, written, written.func)
+    elif isinstance(written, m.Call):
+        yield from _parts_of_call(interp, written)
 
 
-def _parts_of_call(interp: Interp, call: m.Call, called: m.Name) -> Iterator[m.Expr]:
+def _parts_of_call(interp: Interp, call: m.Call) -> Iterator[m.Expr]:
     """Arguments of a function of the project that gives them with something behind or before them."""
-    func = interp.lookup(called.id) if "." not in called.id else None
-    if not isinstance(func, v.Func):
+    found = called(interp, call)
+    if found is None:
         return
-    given = dict(zip((one.name for one in func.fn.params), call.args, strict=False))
-    given.update((one.name, one.value) for one in call.keywords if one.name is not None)
-    for one in nodes(func.fn.body):
+    function, given = found
+    for one in nodes(function.body):
         if isinstance(one, m.Return) and isinstance(one.value, (m.BinOp, m.Seq, m.Dict, m.FString)):
             for part in _parts(interp, one.value):
                 if isinstance(part, m.Name) and part.id in given:

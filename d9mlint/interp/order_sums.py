@@ -15,6 +15,7 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import is_time
 from d9mlint.interp.columns import is_column
+from d9mlint.interp.order_folds import OPERATORS, is_term, sums_in
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.orders import Loop, Orders
 
-_OPERATORS = frozenset("+-*")
 _LARGEST = 2**64
 
 
@@ -68,17 +68,27 @@ def loop_of(orders: Orders, interp: Interp, name: str) -> Loop | None:
 
 
 def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> None:
-    """``total = decay * total + x`` in a loop over an arbitrary order."""
-    if not isinstance(stmt.value, (m.BinOp, m.IfExp)) or not is_number_like(value) or is_time(interp, value):
+    """``total = decay * total + x`` in a loop over an arbitrary order, also where a function of the project computes it."""
+    if is_time(interp, value):
         return
     for target in stmt.targets:
-        if not isinstance(target, m.Name) or not _is_term(stmt.value, target.id):
+        if not isinstance(target, m.Name):
             continue
         loop = loop_of(orders, interp, target.id)
-        if loop is None or not _varies(stmt.value, target.id, loop):
+        if loop is None:
+            continue
+        found = sums_in(interp, stmt.value, target.id)
+        if found is None:
+            if not is_number_like(value) or not is_term(stmt.value, target.id):
+                continue
+            found = ([stmt.value], [stmt.value])
+        sums, parts = found
+        if not any(_varies(one, target.id, loop) for one in parts):
             continue
         before = loop.before.get(target.id)
-        if is_float(interp, before) or is_float(interp, value) or _is_fraction(orders, stmt.value):
+        if any(is_float(interp, one) for one in (before, value)) or any(
+            _is_fraction(orders, x) for x in sums
+        ):
             orders.decide(loop.order)
 
 
@@ -89,18 +99,6 @@ def is_number_like(value: v.Value) -> bool:
     return not isinstance(value, (v.Items, v.Mapping)) and not (
         isinstance(value, v.Lit) and isinstance(value.value, (str, bytes))
     )
-
-
-def _is_term(node: m.Expr, name: str) -> bool:
-    """Whether a variable is part of a sum or product, other than as an argument of a call."""
-    if isinstance(node, m.IfExp):
-        return _is_term(node.body, name) or _is_term(node.orelse, name)
-    if isinstance(node, m.BinOp) and node.op in _OPERATORS:
-        return any(
-            (isinstance(side, m.Name) and side.id == name) or _is_term(side, name)
-            for side in (node.left, node.right)
-        )
-    return False
 
 
 def _varies(node: m.Expr, name: str, loop: Loop) -> bool:
@@ -178,7 +176,7 @@ def gives_fraction(orders: Orders, interp: Interp, node: m.Expr) -> bool:
 def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Value, value: v.Value) -> None:
     """``stats["loss"] += x``: an item that several rounds of a loop add to."""
     target = stmt.target
-    if stmt.op not in _OPERATORS or not isinstance(target, m.Subscript) or is_time(interp, value):
+    if stmt.op not in OPERATORS or not isinstance(target, m.Subscript) or is_time(interp, value):
         return
     loop = loop_of(orders, interp, target.value.id) if isinstance(target.value, m.Name) else None
     loop = loop or orders.loop_older_than(owner)

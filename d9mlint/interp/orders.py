@@ -69,7 +69,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import is_only_tested
-from d9mlint.ir.scopes import assigned_names
+from d9mlint.ir.scopes import assigned_names, carried_names, target_names
 from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, tries
 
 if TYPE_CHECKING:
@@ -137,14 +137,15 @@ class Numbered(NamedTuple):
 
 class Loop:
     """A loop that runs over an arbitrary order. Objects born before ``start`` are older than it; ``before`` are the
-    values that names had, which the loop assigns. ``given`` is the name that it gives each element, unless it is among
-    the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures`` whether it begins or ends
-    figures, ``zeroes`` whether it sets gradients to zero: then each round has its own. ``graph_draws`` is whether it adds
-    draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own graph. ``cuts`` are where
-    statements start that end it after so many rounds. ``stmt`` is the loop, if it is a ``for`` statement. ``taken`` are
-    names of what is taken in each round. ``entry`` is the variable that stands for another element in each round, and
-    ``drawn`` are tests that one round alone passes which then draws something. ``site`` is that of the order of what it
-    runs over, and ``numbers`` the order of its variable where that is the number of the element that each round takes."""
+    values that names had, which the loop assigns and its rounds carry on. ``given`` is the name that it gives each
+    element, unless it is among the names ``assigned`` in its body. ``draws`` is whether it draws something, ``figures``
+    whether it begins or ends figures, ``zeroes`` whether it sets gradients to zero: then each round has its own.
+    ``graph_draws`` is whether it adds draws to a graph of TensorFlow, ``graphs`` whether each of its rounds has its own
+    graph. ``cuts`` are where statements start that end it after so many rounds. ``stmt`` is the loop, if it is a ``for``
+    statement. ``taken`` are names of what is taken in each round. ``entry`` is the variable that stands for another
+    element in each round, and ``drawn`` are tests that one round alone passes which then draws something. ``site`` is
+    that of the order of what it runs over, and ``numbers`` the order of its variable where that is the number of the
+    element that each round takes."""
 
     __slots__ = (
         "assigned",
@@ -197,7 +198,7 @@ class Loop:
 
 
 class Rounds(NamedTuple):
-    """A loop that is running: its scope, the values that names had which it assigns, when it began, how many loops
+    """A loop that is running: its scope, the values that names had which its rounds carry on, when it began, how many loops
     over arbitrary orders there were then, and its statement, None for a comprehension."""
 
     env: v.Env
@@ -466,7 +467,7 @@ class Orders:
         env = interp.frame.env
         before = {}
         if stmt is not None:
-            before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
+            before = {name: env.vars[name] for name in carried_names(stmt) if name in env.vars}
         loop = Loop(Order(order.keys), env, before, stmt)
         loop.site = order.site
         self.loops.append(loop)
@@ -822,7 +823,7 @@ class Orders:
         env = interp.frame.env
         before = {}
         if stmt is not None:
-            before = {name: env.vars[name] for name in assigned_names(stmt) if name in env.vars}
+            before = {name: env.vars[name] for name in carried_names(stmt) if name in env.vars}
         HEAP.clock += 1
         self.rounds.append(Rounds(env, before, HEAP.clock, len(self.loops), stmt))
 
@@ -1056,7 +1057,9 @@ class Orders:
             return None
         given: Any = stmt.value
         names &= {one.id for one in nodes([given]) if isinstance(one, m.Name)}
-        kept = any(name in loop.before or _begun_in_another_round(interp, stmt, name) for name in names)
+        if loop.stmt is not None:
+            names &= carried_names(loop.stmt)
+        kept = any(name in loop.before or _begun_in_another_round(interp, loop, stmt, name) for name in names)
         return loop.order if kept else None
 
     def _shown(self, interp: Interp, order: Order | None, within: bool = False) -> None:
@@ -1943,11 +1946,19 @@ _LISTS = frozenset(
 )
 
 
-def _begun_in_another_round(interp: Interp, stmt: m.Assign, name: str) -> bool:
+def _begun_in_another_round(interp: Interp, loop: Loop, stmt: m.Assign, name: str) -> bool:
     """Whether a statement stands in one branch and the other one begins what it goes on with:
-    ``if first: data = x else: data = append(data, x)``."""
-    for one in nodes([interp.loops[-1].stmt]) if interp.loops else ():
+    ``if first: data = x else: data = append(data, x)``. An inner loop that asks for its own round, ``if i == 0``, begins
+    it in each round of the loop around it."""
+    inner = interp.loops[-1].stmt if interp.loops else None
+    walked: set[str] = set()
+    if isinstance(inner, m.For) and inner is not loop.stmt:
+        target_names(inner.target, walked)
+    for one in nodes([inner]) if inner is not None else ():
         if isinstance(one, m.If) and one.orelse:
+            asked = {part.id for part in nodes([one.test]) if isinstance(part, m.Name)}
+            if asked and asked <= walked:
+                continue
             branches = [list(nodes(one.body)), list(nodes(one.orelse))]
             here = [any(inner is stmt for inner in branch) for branch in branches]
             if here[0] != here[1] and any(

@@ -10,6 +10,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import nodes, parents, statements
 
+_carried: dict[int, tuple[object, frozenset[str]]] = memo()
 _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
 _set_attributes: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -31,6 +32,45 @@ def assigned_names(stmt: m.For | m.While) -> frozenset[str]:
     result = frozenset(names_assigned(stmt.body))
     _assigned[id(stmt)] = (stmt, result)
     return result
+
+
+def carried_names(stmt: m.For | m.While) -> frozenset[str]:
+    """Plain names that a loop assigns and that may still hold what an earlier round gave them: not those that each round
+    gives something new before it reads them. Memoised while the loop lives."""
+    known = _carried.get(id(stmt))
+    if known is not None and known[0] is stmt:
+        return known[1]
+    result = assigned_names(stmt) - _renewed(stmt.body, set())
+    _carried[id(stmt)] = (stmt, result)
+    return result
+
+
+def _renewed(body: list[m.Stmt], read: set[str]) -> set[str]:
+    """Names that statements, one after the other, give something before they read them; ``read`` are those read so far,
+    to which these are added."""
+    renewed: set[str] = set()
+    for one in body:
+        new: set[str] = set()
+        if isinstance(one, m.With):
+            for item in one.items:
+                read |= _heads([item.context])
+                if item.target is not None:
+                    target_names(item.target, new)
+            renewed |= new - read
+            renewed |= _renewed(one.body, read)
+            continue
+        if isinstance(one, (m.Assign, m.AnnAssign)) and one.value is not None:
+            read |= _heads([one.value])
+            for target in _all_targets(one):
+                target_names(target, new)
+            renewed |= new - read
+        read |= _heads([one]) - renewed
+    return renewed
+
+
+def _heads(parts: list[Any]) -> set[str]:
+    """The variables that expressions or statements name, without their attributes."""
+    return {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)}
 
 
 def names_assigned(body: list[m.Stmt]) -> set[str]:

@@ -117,7 +117,8 @@ _TRAINING_ONLY = frozenset({"init", "dropout", "shuffle", "transform", "sampler"
 
 class Late(NamedTuple):
     """A seed that is set after a draw: its place and text, whether it is a call that can be moved, the first draw,
-    all draws that came before with their texts, and the option without which it is not set."""
+    all draws that came before with their texts, the option without which it is not set, and the function of a new process
+    that sets it."""
 
     place: Where
     text: str
@@ -125,6 +126,7 @@ class Late(NamedTuple):
     draw: Where
     draws: tuple[Early, ...]
     aside: str
+    spawned: str = ""
 
 
 Kind = Literal[
@@ -1083,6 +1085,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                     place,
                     self._early(rng),
                     self.run.state.aside,
+                    self._process(),
                 )
                 self.late.setdefault(rng, partial(Late, *seed))
 
@@ -1511,12 +1514,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             if not seed.text
             else f"set the seed {_IN_GRAPH}"
             if in_graph
+            else f"call `{generator.seed}` {_at_start_of([seed.spawned])}"
+            if seed.spawned
             else "move the seed to the start of the program"
             if seed.movable
             else f"call `{generator.seed}` at the start of the program",
             subject=generator.id,
             severity=severity,
-            remedy=("graph",) if in_graph else (),
+            remedy=("graph",) if in_graph else ("process",) if seed.spawned else (),
         )
 
     def _weights(self, rng: str) -> tuple[First | None, First | None]:
@@ -1776,12 +1781,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         kinds = [kind for kind, one in (("", strong), ("weak", weak), ("head", head)) if one is not None]
         begun = {spawned, *(key[2] for key in self.processes.known() if key[0] == rng and key[1] in kinds)}
         if begun != {""} and not generator.where:
-            names = [one if one == UNNAMED else f"`{one}()`" for one in sorted(begun - {""})]
-            runs = "run" if len(names) > 1 else "runs"
             itself = f"{where_to_seed}, and " if "" in begun else ""
-            where_to_seed = (
-                f"{itself}at the start of {' and '.join(names)}, which {runs} in new processes{_PER_PROCESS}"
-            )
+            where_to_seed = itself + _at_start_of(sorted(begun - {""}))
             remedy = ("process",)
         elif new_graph and not place.option:
             # A seed at the start of the program is for a graph that is replaced.
@@ -2208,6 +2209,13 @@ def _default_instead(value: v.Value | None) -> v.Lit | None:
 
 
 _TO_NUMBERS = ("builtins.int", "builtins.abs")
+
+
+def _at_start_of(processes: Sequence[str]) -> str:
+    """Where to seed in what new processes run."""
+    names = [one if one == UNNAMED else f"`{one}()`" for one in processes]
+    runs = "run" if len(names) > 1 else "runs"
+    return f"at the start of {' and '.join(names)}, which {runs} in new processes{_PER_PROCESS}"
 
 
 def _step(place: Where, message: str) -> Step:

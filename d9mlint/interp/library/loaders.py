@@ -14,7 +14,7 @@ from d9mlint.interp import rng
 from d9mlint.interp import values as v
 from d9mlint.interp.collated import keep_item
 from d9mlint.interp.containers import BASE
-from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED
+from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED, SPAWNED, THREAD
 from d9mlint.interp.data import MOVED, inherited_loader, inherits_items, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
@@ -38,19 +38,28 @@ else it has seeded torch each time after the loader was made, and drawn nothing 
 
 
 def make_loader(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``DataLoader(...)``: nothing is drawn until it is iterated, at the latest at the program's end."""
+    """``DataLoader(...)``: nothing is drawn until it is iterated, at the latest when the program ends, then by the process
+    or thread that made it."""
     loader = v.Obj(LOADER, "", args, node)
     loader.file = interp.frame.file
     frame, unused, idle = interp.frame, is_idle(interp, node), for_others(interp, node)
     if unused:
         loader.attrs[_IDLE] = v.TRUE
 
+    elsewhere = [name for name in (SPAWNED, THREAD) if name in interp.contexts]
+    made_in = interp.state, interp.spawned, interp.workers
+
     def later() -> None:
         if unused or idle():
             return
         interp.frame, kept = frame, interp.frame
-        with interp.within(NOT_ITERATED):
+        outer = interp.state, interp.spawned, interp.workers
+        if elsewhere:
+            interp.state, interp.spawned, interp.workers = made_in
+        with interp.within(*elsewhere, NOT_ITERATED):
             consume(interp, loader)
+        if elsewhere:
+            interp.state, interp.spawned, interp.workers = outer
         interp.frame = kept
 
     interp.pending.append(later)
