@@ -310,3 +310,66 @@ def test_what_workers_draw_behind_an_option_is_not_always_drawn(
     found = json.loads(run("--output-format=json", "--select=DET201", cwd=project(files)).out)
     assert [one["severity"] for one in found] == [severity]
     assert f"its dataset draws from {drawn}" in found[0]["message"]
+
+
+TWO = """
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--name")
+parser.add_argument("--folder")
+parser.add_argument("--all", action="store_true")
+args = parser.parse_args()
+
+
+class Runs:
+    def __init__(self, name):
+        self.name = name
+
+    def train(self):
+        model = torch.nn.LSTM(8, 8).cuda()
+        model(torch.randn(2, 3, 8).cuda())[0].sum().backward()
+        torch.optim.SGD(model.parameters(), 0.1).step()
+        torch.save(model.state_dict(), self.name)
+
+
+torch.manual_seed(0)
+CODE
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "runs = None\nif args.name:\n    runs = Runs(args.name)\nelif args.folder:\n    runs = Runs(args.folder)\n"
+            "if runs is not None:\n    runs.train()",
+            "when `--folder` or `--name` is given",
+        ),
+        (
+            "runs = None\nif args.name:\n    runs = Runs(args.name)\nif args.folder:\n    runs = Runs(args.folder)\n"
+            "if runs is not None:\n    runs.train()",
+            "when `--name` or `--folder` is given",
+        ),
+        (
+            "wanted = args.all\nif args.name:\n    wanted = True\nif wanted:\n    Runs('a').train()",
+            "when `--all` or `--name` is given",
+        ),
+        (
+            "wanted = args.all\nif args.name:\n    wanted = False\nif wanted:\n    Runs('a').train()",
+            "when `--all` is given",
+        ),
+        (
+            "runs = Runs(args.name) if args.name else None\nif runs:\n    runs.train()",
+            "when `--name` is given",
+        ),
+    ],
+)
+def test_each_option_is_named_that_leads_there(
+    code: str, words: str, run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": TWO.replace("CODE", code)})
+    found = json.loads(run("--output-format=json", "--select=DET302", cwd=root).out)
+    assert [one["message"].partition("(True)` ")[2] for one in found] == [words]

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+_OR = " or "
+_MOST = 3
+"""So many options are named together at most."""
+
+
+def either(option: str, other: str) -> str:
+    """One of two options, as one name."""
+    known = dict.fromkeys((*option.split(_OR), *other.split(_OR)))
+    return _OR.join(known) if len(known) <= _MOST else option
+
 
 def given_in_words(option: str) -> str:
     """That an option is given, in words. An environment variable is set, and what a configuration holds has a value
     already: a file or a class gives it."""
+    names = _OR.join(f"`{one}`" for one in option.split(_OR))
     if option.startswith("-"):
-        return f"`{option}` is given"
-    return f"`{option}` is set" if option.startswith("$") else f"`{option}` is set to another value"
+        return f"{names} is given"
+    return f"{names} is set" if option.startswith("$") else f"{names} is set to another value"
 
 
 def giving_help(option: str) -> str:

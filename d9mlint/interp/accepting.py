@@ -1,8 +1,14 @@
-"""Which callables take the arguments of a call."""
+"""Which callables take the arguments of a call, and where they have them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from d9mlint.interp import values as v
+from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
 
 
 def accepts(func: v.Value, args: v.Args) -> bool:
@@ -27,3 +33,15 @@ def accepts(func: v.Value, args: v.Args) -> bool:
         param for param in placed[len(args.pos) :] if param.default is None and param.name not in args.kw
     ]
     return not missing or args.star or args.dstar
+
+
+def are_keywords(interp: RunView, node: Any, value: v.Value) -> bool:
+    """Whether a value is the dictionary in which the running function gets its keyword arguments, all of which are known."""
+    func = interp.frame.func
+    return (
+        isinstance(value, v.Mapping)
+        and not value.open
+        and isinstance(node, m.Name)
+        and func is not None
+        and any(one.kind == "w" and one.name == node.id for one in func.fn.params)
+    )

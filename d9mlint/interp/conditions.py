@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from d9mlint.interp import known_texts
 from d9mlint.interp import values as v
+from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.drawn_fractions import only_outcome
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
@@ -226,13 +227,14 @@ def _in_namespace(key: v.Value, held: v.Value) -> v.Lit | None:
 
 def _lacks(interp: Interp, node: m.Compare, key: v.Value, held: v.Value) -> bool:
     """Whether a dictionary of known items lacks a key that the code names, or a collection whatever an option may choose.
-    An earlier round of a loop may have added it, and so may have done whoever fills one that began empty."""
+    An earlier round of a loop may have added it, and so may have done whoever fills one that began empty, other than that of
+    the keyword arguments of a function."""
     if isinstance(held, v.Mapping | v.Items) and held.birth >= interp.repeating and has_no_choice(held, key):
         return True
     return (
         isinstance(held, v.Mapping)
         and not held.open
-        and bool(held.items)
+        and (bool(held.items) or are_keywords(interp, node.comparators[0], held))
         and held.birth >= interp.repeating
         and all(isinstance(one, str) for one in held.items)
         and isinstance(node.left, m.Const)

@@ -17,6 +17,7 @@ from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.filled_tensors import fills_new_tensor
 from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
 from d9mlint.checks.seeds.graph_variables import GraphVariables
+from d9mlint.checks.seeds.random_split import is_unread_split
 from d9mlint.checks.seeds.seed_options import SeedOptions
 from d9mlint.checks.seeds.tested_seeds import truth_test
 from d9mlint.checks.seeds.trials import trains_on
@@ -727,6 +728,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         ):
             return
         if entry.in_place and entry.kind in _GIVING and is_unread(self.run, node):
+            return
+        if entry.kind == "shuffle" and entry.at != "use" and is_unread_split(self.run, node):
             return
         if entry.kind == "draw" and self.run.importing and (variable := kept_in(self.run, node)) is not None:
             self.imported.setdefault(self.run.here(node), lambda: variable)

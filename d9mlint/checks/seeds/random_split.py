@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule, seeded_generator
-from d9mlint.interp.events import (
-    CallEvent,
-)
+from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_call
+from d9mlint.interp.naming import needs_form_only
 from d9mlint.interp.state import SEEDED, UNSEEDED
+
+if TYPE_CHECKING:
+    from d9mlint.interp.view import RunView
+
+
+def is_unread_split(run: RunView, node: Any) -> bool:
+    """Whether nothing reads the parts that a call divides something into at random, or they are only asked how long they
+    are."""
+    if run.frame.func is None and run.frame.file.path in run.imported_files:
+        # Other files may read what a module keeps.
+        return False
+    return run.unread(node) or needs_form_only(run, node)
 
 
 class RandomSplit(Rule):
@@ -20,6 +33,8 @@ class RandomSplit(Rule):
     def split(self, call: CallEvent) -> None:
         """A dataset is split."""
         level = self.run.state.level("torch").level
+        if is_unread_split(self.run, call.node):
+            return
         if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
             seeded = level == SEEDED
             help, remedy = seeded_generator(self.run, call.api)

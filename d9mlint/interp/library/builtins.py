@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import order_groups, rng
 from d9mlint.interp import values as v
+from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS, MOST, NAMELESS
 from d9mlint.interp.data import (
@@ -407,6 +408,8 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         return v.UNKNOWN
     owner, name = args.pos[0], args.pos[1]
     if isinstance(name, v.Lit) and isinstance(name.value, str):
+        if len(args.pos) > 2 and _is_no_attribute(interp, node, owner, name.value):
+            return args.pos[2]
         value = interp.attribute(owner, name.value, node)
         if len(args.pos) > 2 and isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
             there = opt.holds_option(owner, name.value)
@@ -538,12 +541,20 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return v.TRUE
         if isinstance(owner, v.Inst) and isinstance(name, str) and has(interp, owner, name) is False:
             return v.FALSE
+        if isinstance(name, str) and _is_no_attribute(interp, node, owner, name):
+            return v.FALSE
         if isinstance(name, str) and all(_was_given(interp, one, name) for one in v.alternatives(owner)):
             return v.TRUE
         kind = _CONTAINERS.get(owner.kind) if isinstance(owner, v.Items) else None
         if kind is not None and isinstance(name, str) and hasattr(kind, name):
             return v.TRUE
     return v.UNKNOWN
+
+
+def _is_no_attribute(interp: Interp, node: Any, owner: v.Value, name: str) -> bool:
+    """Whether ``getattr(kwargs, name)`` asks a dictionary of keyword arguments for an attribute, which no item of it is."""
+    given = node.args[0] if isinstance(node, m.Call) and node.args else None
+    return are_keywords(interp, given, owner) and not hasattr(dict, name)
 
 
 def _was_given(interp: Interp, owner: v.Value, name: str) -> bool:
