@@ -273,3 +273,35 @@ def test_a_function_that_sets_elements_is_not_run_again_in_another_loop() -> Non
         return of_entry(run({"main.py": text}), "main.py").steps
 
     assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time
+
+
+def drawing(draw: str, body: str) -> str:
+    return f"import torch\n\ndef shifted(x):\n{BODY}    return x + {draw}\n\n{body}"
+
+
+TRAINING = (
+    "x = 1.0\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    "def train(x):\n{}    loss = model(torch.ones(1, 2)).sum() * x\n"
+    "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    "def inner():\n    return shifted(1.0)\nfor i in range(100):\n    {}\nfor epoch in range(100):\n    train({})\n"
+    "    torch.save({{'model': model.state_dict(), 'optimizer': optimizer.state_dict(), 'epoch': epoch}}, 'c.pt')\n"
+)
+
+
+@pytest.mark.parametrize("call", ["shifted(1.0)", "inner()"])
+def test_what_a_loop_draws_in_a_call_that_ran_before_it_is_drawn_in_that_loop(call: str) -> None:
+    def states(*filled: str) -> list[str]:
+        report = of_entry(run({"main.py": drawing("torch.rand(1)", TRAINING.format(*filled))}), "main.py")
+        return [one.message for one in report.findings if one.code == "DET601"]
+
+    assert not any("torch RNG" in one for one in states("", call, "x"))
+    assert any("torch RNG" in one for one in states("", call, call))
+    assert any("torch RNG" in one for one in states(f"    x = {call}\n", call, "x"))
+
+
+def test_a_function_that_draws_is_not_run_again_in_another_loop() -> None:
+    def taken(count: int) -> int:
+        calls = "".join(f"for epoch{i} in range(100):\n    shifted(1.0)\n" for i in range(count))
+        return of_entry(run({"main.py": drawing("torch.rand(3)", calls)}), "main.py").steps
+
+    assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time
