@@ -305,3 +305,29 @@ def test_a_function_that_draws_is_not_run_again_in_another_loop() -> None:
         return of_entry(run({"main.py": drawing("torch.rand(3)", calls)}), "main.py").steps
 
     assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time
+
+
+def layers(*changed: bool) -> str:
+    """A program that calls layers of which all parameters are frozen, but for those of a part that some are given."""
+    text = (
+        f"import torch\n\ndef use(layer, x):\n{BODY}    return layer(torch.tensor([[1, 2]]).cuda()).sum() + x\n\n"
+        "def made():\n    layer = torch.nn.EmbeddingBag(10, 3, mode='max').cuda()\n"
+        "    for one in layer.parameters():\n        one.requires_grad = False\n"
+        "    return layer\n\n"
+        "weight = torch.ones(1, requires_grad=True)\n"
+    )
+    # All behind the first are made by a call that is taken over.
+    first = "layer = made()\n" + "".join(f"layer{i} = made()\n" for i in range(len(changed)))
+    parts = "".join(f"layer{i}.part = torch.nn.Linear(3, 3)\n" for i, one in enumerate(changed) if one)
+    uses = "".join(f"(use(layer{i}, 1.0) * weight).sum().backward()\n" for i in range(len(changed)))
+    return text + first + parts + uses
+
+
+def test_a_function_that_looks_at_all_of_an_object_is_not_run_again_for_one_that_holds_the_same() -> None:
+    few, many = (of_entry(run({"main.py": layers(*[False] * n)}), "main.py").steps for n in (10, 30))
+    assert many - few < 20 * 25  # half of what it takes to run its fifty statements each time
+
+
+def test_a_function_that_looks_at_all_of_an_object_is_run_again_for_one_that_holds_more() -> None:
+    assert "DET401" not in codes(run({"main.py": layers(False, False)}), "main.py")
+    assert "DET401" in codes(run({"main.py": layers(False, True)}), "main.py")
