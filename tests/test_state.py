@@ -273,3 +273,72 @@ def test_a_function_that_sets_elements_is_not_run_again_in_another_loop() -> Non
         return of_entry(run({"main.py": text}), "main.py").steps
 
     assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time
+
+
+def drawing(draw: str, body: str) -> str:
+    return f"import torch\n\ndef shifted(x):\n{BODY}    return x + {draw}\n\n{body}"
+
+
+TRAINING = (
+    "x = 1.0\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    "def train(x):\n{}    loss = model(torch.ones(1, 2)).sum() * x\n"
+    "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
+    "def inner():\n    return shifted(1.0)\nfor i in range(100):\n    {}\nfor epoch in range(100):\n    train({})\n"
+    "    torch.save({{'model': model.state_dict(), 'optimizer': optimizer.state_dict(), 'epoch': epoch}}, 'c.pt')\n"
+)
+
+
+@pytest.mark.parametrize("call", ["shifted(1.0)", "inner()"])
+def test_what_a_loop_draws_in_a_call_that_ran_before_it_is_drawn_in_that_loop(call: str) -> None:
+    def states(*filled: str) -> list[str]:
+        report = of_entry(run({"main.py": drawing("torch.rand(1)", TRAINING.format(*filled))}), "main.py")
+        return [one.message for one in report.findings if one.code == "DET601"]
+
+    assert not any("torch RNG" in one for one in states("", call, "x"))
+    assert any("torch RNG" in one for one in states("", call, call))
+    assert any("torch RNG" in one for one in states(f"    x = {call}\n", call, "x"))
+
+
+def test_a_function_that_draws_is_not_run_again_in_another_loop() -> None:
+    def taken(count: int) -> int:
+        calls = "".join(f"for epoch{i} in range(100):\n    shifted(1.0)\n" for i in range(count))
+        return of_entry(run({"main.py": drawing("torch.rand(3)", calls)}), "main.py").steps
+
+    assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time
+
+
+def layers(*changed: bool) -> str:
+    """A program that calls layers of which all parameters are frozen, but for those of a part that some are given."""
+    text = (
+        f"import torch\n\ndef use(layer, x):\n{BODY}    return layer(torch.tensor([[1, 2]]).cuda()).sum() + x\n\n"
+        "def made():\n    layer = torch.nn.EmbeddingBag(10, 3, mode='max').cuda()\n"
+        "    for one in layer.parameters():\n        one.requires_grad = False\n"
+        "    return layer\n\n"
+        "weight = torch.ones(1, requires_grad=True)\n"
+    )
+    # All behind the first are made by a call that is taken over.
+    first = "layer = made()\n" + "".join(f"layer{i} = made()\n" for i in range(len(changed)))
+    parts = "".join(f"layer{i}.part = torch.nn.Linear(3, 3)\n" for i, one in enumerate(changed) if one)
+    uses = "".join(f"(use(layer{i}, 1.0) * weight).sum().backward()\n" for i in range(len(changed)))
+    return text + first + parts + uses
+
+
+def test_a_function_that_looks_at_all_of_an_object_is_not_run_again_for_one_that_holds_the_same() -> None:
+    few, many = (of_entry(run({"main.py": layers(*[False] * n)}), "main.py").steps for n in (10, 30))
+    assert many - few < 20 * 25  # half of what it takes to run its fifty statements each time
+
+
+def test_a_function_that_looks_at_all_of_an_object_is_run_again_for_one_that_holds_more() -> None:
+    assert "DET401" not in codes(run({"main.py": layers(False, False)}), "main.py")
+    assert "DET401" in codes(run({"main.py": layers(False, True)}), "main.py")
+
+
+def test_a_function_that_makes_a_layer_is_not_run_again_behind_a_model_that_was_moved() -> None:
+    def taken(again: str) -> int:
+        text = (
+            f"import torch\n\ndef make(x):\n{BODY}    return torch.nn.Linear(2, 2, bias=x > 0)\n\n"
+            f"make(1.0)\ntorch.nn.Linear(2, 2).cuda()\n{again}"
+        )
+        return of_entry(run({"main.py": text}), "main.py").steps
+
+    assert taken("make(1.0)\n") - taken("") < 25  # half of what it takes to run its fifty statements

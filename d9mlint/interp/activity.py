@@ -695,7 +695,7 @@ class Activity:
         self._may_move(call, call.args.get("device"))
 
     def _may_move(self, call: CallEvent, device: v.Value | None) -> None:
-        if MODELS_MOVED not in self._interp.state.modes and may_be_moved(self._interp, call.owner, device):
+        if may_be_moved(self._interp, call.owner, device) and MODELS_MOVED not in self._interp.state.modes:
             _moved_models(self._interp, call.node)
 
     @on(ContextEvent)
@@ -745,7 +745,7 @@ class Activity:
     @on_object_attribute("data")
     def replaces_weights(self, event: ObjectAttributeEvent) -> None:
         """Weights of a module may be replaced by others."""
-        if MODELS_MOVED not in self._interp.state.modes and may_be_replaced(self._interp, event):
+        if may_be_replaced(self._interp, event) and MODELS_MOVED not in self._interp.state.modes:
             _moved_models(self._interp, event.node)
 
     @on_method("xpu")
@@ -1138,7 +1138,8 @@ def _saves(interp: Interp, call: CallEvent) -> None:
 
 def _hands_on(interp: Interp, call: CallEvent) -> None:
     """A function may move the weights of modules."""
-    if MODELS_MOVED not in interp.state.modes and may_be_moved_by(interp, call):
+    # Most move none. Whether any were moved before is asked last: a call that asks is run again behind the first move.
+    if may_be_moved_by(interp, call) and MODELS_MOVED not in interp.state.modes:
         _moved_models(interp, call.node)
 
 

@@ -79,6 +79,7 @@ from d9mlint.interp.events import (
     InstanceEvent,
     IterationEvent,
     ObjectCallEvent,
+    RepeatedEvent,
     ResultEvent,
 )
 from d9mlint.interp.failing import has_raised
@@ -419,6 +420,8 @@ def call_function(
                 interp.lost = known.effect.lost
                 interp.trail.append(known.trail)
                 interp.recursions |= known.recursions
+                if known.in_loops:
+                    interp.listeners.tell(RepeatedEvent(known.in_loops))
                 return value
     if (
         interp.entry is None

@@ -156,6 +156,12 @@ class Running(list["Loop"]):
         """How many there are, for those who only bound what is run; asks nothing."""
         return list.__len__(self)
 
+    def marked(self, name: str) -> tuple[str, ...]:
+        """The keys of the loops, for who notes of each of them that something happens in it. Nothing is asked: where a call
+        in which that happens is taken over, a ``RepeatedEvent`` tells that it happens in the loops that run there."""
+        HEAP.act.in_loops.add(name)
+        return tuple(loop.key for loop in list.__iter__(self))
+
     @property
     def nested(self) -> bool:
         """Whether there are several. Of the loops around the running activation only whether there are any is asked."""

@@ -177,6 +177,13 @@ class AnyDrawEvent(NamedTuple):
     node: Any
 
 
+class RepeatedEvent(NamedTuple):
+    """A call is taken over from an earlier one: what is noted of each loop in which it happens, under these names, happens
+    in the loops that are running now (see ``context.Running.marked``)."""
+
+    names: frozenset[str]
+
+
 class GlobalDrawEvent(NamedTuple):
     """A generator that a library keeps is drawn from, seeded or not."""
 
@@ -355,6 +362,7 @@ Event = (
     | DrawEvent
     | DoubtfulDrawEvent
     | AnyDrawEvent
+    | RepeatedEvent
     | GlobalDrawEvent
     | SeedEvent
     | LateSeedEvent

@@ -77,7 +77,8 @@ class Activation:
     in it, or set where it knew nothing (see ``state``); and the names that were looked for among functions,
     classes, modules and what they hold (those of remembered imports in ``named``, as bits of ``NAMES``). ``written`` are
     the owners of what is in ``writes``, with their versions before the first of them; ``circumstances`` what was asked of
-    what is active (see ``context``); ``found_empty`` the containers that had no elements when something went through them.
+    what is active (see ``context``); ``found_empty`` the containers that had no elements when something went through them;
+    ``in_loops`` the names of what is noted of each loop in which it happens (see ``context.Running.marked``).
     A round of a loop is one too, inside of that of its function, which ``began`` first."""
 
     __slots__ = (
@@ -87,6 +88,7 @@ class Activation:
         "circumstances",
         "found_empty",
         "hinted",
+        "in_loops",
         "named",
         "names",
         "reads",
@@ -105,6 +107,7 @@ class Activation:
         self.circumstances: set[tuple[str, str, Any]] = set()
         self.found_empty: set[Tracked] = set()
         self.hinted: set[tuple[str, str]] = set()
+        self.in_loops: set[str] = set()
         self.names: set[str] = set()
         self.named = 0
 
@@ -190,6 +193,7 @@ class Heap:
         act.circumstances |= ended.circumstances
         act.found_empty.update(one for one in ended.found_empty if one.birth < start)
         act.hinted |= ended.hinted
+        act.in_loops |= ended.in_loops
         act.names |= ended.names
         act.named |= ended.named
         return ended
@@ -362,6 +366,7 @@ class Heap:
             self.act.written.clear()
             self.act.changed.clear()
             self.act.hinted.clear()
+            self.act.in_loops.clear()
             self.pop()
             self.undo(mark)
             self.fork_start = outer

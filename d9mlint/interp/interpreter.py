@@ -373,6 +373,7 @@ class Interp:
         self.frame = Frame(mod, file, mod.env, label, outer, site)
         self.contexts = Active(CONTEXT)
         circumstances, HEAP.act.circumstances = HEAP.act.circumstances, set()
+        in_loops, HEAP.act.in_loops = HEAP.act.in_loops, set()
         self.branching = self.repeating = 0
         one_of, self.one_of = self.one_of, []
         active, self.active = self.active, {}
@@ -399,6 +400,7 @@ class Interp:
         # No context is active in an import and no loop runs, whatever is where it stands.
         circumstances.update(one for one in HEAP.act.circumstances if one[0] not in (CONTEXT, LOOPS))
         HEAP.act.circumstances = circumstances
+        HEAP.act.in_loops = in_loops
         self.repeating = repeating
         self.loops = loops
         self.importing -= outer is not None

@@ -63,8 +63,9 @@ class Outcome(NamedTuple):
     checked: list[int]
     # What it asked of what is active, with the answers.
     circumstances: tuple[tuple[Question, Any], ...]
-    # What it found empty, see ``heap.Activation``.
+    # What it found empty, and what is noted of each loop in which it happens, see ``heap.Activation``.
     found_empty: tuple[Tracked, ...]
+    in_loops: frozenset[str]
 
 
 def shape(value: v.Value | None, depth: int = 0) -> Any:
@@ -139,6 +140,7 @@ def remember(
         [len(HEAP.rebound)],
         circumstances,
         tuple(act.found_empty),
+        frozenset(act.in_loops),
     )
 
 

@@ -186,6 +186,14 @@ class Obj(Tracked):
         """What is known of a tensor that has just been made."""
         self._form = form
 
+    def contents(self) -> Contents | None:
+        """Its attributes, and the items that a model keeps."""
+        attrs = self._attrs.contents() if self._attrs is not None else ((), ())
+        data = self._data.contents() if isinstance(self._data, Cells) else (None, ())
+        if attrs is None or data is None:
+            return None
+        return (attrs[0], data[0]), (*attrs[1], *data[1])
+
     def __repr__(self) -> str:
         return f"Obj({self.type})"
 

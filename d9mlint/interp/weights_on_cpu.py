@@ -21,11 +21,11 @@ _MOST_PARTS = 3
 
 def are_on_cpu(interp: RunView, module: v.Obj) -> bool:
     """Whether a module of PyTorch has weights, all of which are surely on the CPU."""
-    if MODELS_MOVED in interp.places or not all(is_unset(interp, x) for x in (MODELS_MOVED, DEFAULT_DEVICE)):
-        return False
     entry = interp.kb.tensor(module.api)
     has_weights = entry is not None and entry.grad == "weights"
-    return has_weights and module.node is not None and _made_on_cpu(interp, module)
+    if not has_weights or module.node is None or MODELS_MOVED in interp.places:
+        return False
+    return all(is_unset(interp, x) for x in (MODELS_MOVED, DEFAULT_DEVICE)) and _made_on_cpu(interp, module)
 
 
 def is_unset(interp: RunView, mode: str) -> bool:

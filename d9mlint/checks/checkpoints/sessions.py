@@ -76,7 +76,7 @@ class SessionCheckpoints(FilledLists, Rule):
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
         rng, entry = event.rng, event.entry
-        if self.run.loops and rng in _STATES and entry.kind not in _KEPT:
+        if rng in _STATES and entry.kind not in _KEPT and self.run.loops:
             self.uses.update((rng, loop.key) for loop in self.run.loops)
             for loop in self.run.loops:
                 self.drawn_when[loop.key] = Moment(self.run.steps)

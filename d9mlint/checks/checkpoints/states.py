@@ -54,6 +54,7 @@ from d9mlint.interp.events import (
     Loop,
     LoopEvent,
     ObjectAttributeEvent,
+    RepeatedEvent,
     SeedEvent,
 )
 from d9mlint.interp.file_names import Field, template_of
@@ -100,6 +101,8 @@ RESTORES = {
     "random.setstate": "python",
 }
 NAMES = {"torch": "torch", "cuda": "CUDA", "numpy": "NumPy", "python": "Python"}
+_DRAWN = "drawn:"
+"""What is noted of loops in which an RNG is drawn from, with the RNG behind it."""
 _BESIDE = frozenset({"epoch", "scheduler", "scaler", *NAMES})
 """What may as well stand in another file than the optimizer."""
 RESTORE_CALLS = {
@@ -432,11 +435,21 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 self.draws_itself = True
             rng = parent or rng
             self.uses[rng] = True
-            for loop in self.run.loops:
-                self.drawn_in[rng, loop.key] = True
+            self._drawn_in_loops(rng)
             for frame in self.run.stack():
                 if frame.func is not None and frame.func.fn.is_generator:
                     self.drawn_by[rng, frame.func.key] = True
+
+    @on(RepeatedEvent)
+    def drawn_again(self, event: RepeatedEvent) -> None:
+        """A call that draws is taken over from an earlier one."""
+        for name in sorted(event.names):
+            if name.startswith(_DRAWN):
+                self._drawn_in_loops(name.removeprefix(_DRAWN))
+
+    def _drawn_in_loops(self, rng: str) -> None:
+        for key in self.run.loops.marked(f"{_DRAWN}{rng}"):
+            self.drawn_in[rng, key] = True
 
     def _drawn_with_generator(self) -> bool:
         """Whether the seeds of the workers in which something is drawn come from a generator that their loader was given."""
@@ -629,8 +642,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 )
         if self.shuffled_if and self._shuffled_instead(event.value):
             self.uses["torch"] = self.draws_itself = True
-            for loop in self.run.loops:
-                self.drawn_in["torch", loop.key] = True
+            self._drawn_in_loops("torch")
         persistent = event.value if isinstance(event.value, v.Obj) and _persists(event.value) else None
         own = shuffled_with(event.value)
         # Asked last, because a call that asks for the gradient mode runs once for each mode.
