@@ -45,6 +45,10 @@ class SessionCheckpoints(FilledLists, Rule):
     """Those that it may have restored them with, and the option that decides it."""
     restored_at = remembered_table(Site, Where)
     """Where variables are restored from the last file that was saved."""
+    named_at = remembered_table(Site, Where)
+    """Where variables are restored from a file of a name that is known."""
+    written_over = remembered(set[Site])
+    """The savers that write the same file again in a loop that counts from the beginning."""
     counted_anew = remembered(set[Site])
     """The savers whose files are written in a loop that counts from the beginning."""
     saved = remembered_table(Site, Where)
@@ -136,6 +140,7 @@ class SessionCheckpoints(FilledLists, Rule):
             known = path_name(self.run, path) if path is not None else None
             if known is not None:
                 self.restored_from.add((site, known.key()))
+                self.named_at.setdefault(site, lambda: Where(self.run, call.node, call.api))
             if _is_last(self.run, path):
                 self.restored_from.add((site, ()))
                 self.restored_at.setdefault(site, lambda: Where(self.run, call.node, call.api))
@@ -149,6 +154,8 @@ class SessionCheckpoints(FilledLists, Rule):
             self.loops.update((site, loop.key) for loop in self.run.loops)
             if counts_from_zero(self.run.loops[0]):
                 self.counted_anew.add(site)
+                if self._writes_over(site, call):
+                    self.written_over.add(site)
         elif site is not None and self._is_restored(_key(site)) and self._goes_on(site, call):
             self.saved.setdefault(site, lambda: Where(self.run, call.node, call.api))
             since = self.restored_when[site]
@@ -161,6 +168,16 @@ class SessionCheckpoints(FilledLists, Rule):
         return any(
             one == site and (not key or (known is not None and key == known.key()))
             for one, key in self.restored_from
+        )
+
+    def _writes_over(self, site: Site, call: CallEvent) -> bool:
+        """Whether what is saved replaces the file from which variables were restored: no number is part of its name."""
+        path, number = call.args.get("save_path", 1), call.args.get("global_step", 2)
+        known = path_name(self.run, path) if path is not None else None
+        return (
+            known is not None
+            and (number is None or v.is_none(number) is True)
+            and (site, known.key()) in self.restored_from
         )
 
     def _is_restored(self, saver: str) -> bool:
@@ -180,14 +197,18 @@ class SessionCheckpoints(FilledLists, Rule):
             hook = role.more[0] if role is not None and role.more else ""
             loops = {one.loop for one in self.filled}
             self._report(self.going_on[site], drawn | ({_ORDER} if self.reordered else set()), loops, hook)
-        for site in sorted(set(self.counted_anew) & set(self.restored_at.known())):
+        again = {site: self.named_at[site] for site in self.written_over}
+        again |= {
+            site: self.restored_at[site] for site in self.restored_at.known() if site in self.counted_anew
+        }
+        for _, place in sorted(again.items(), key=lambda one: one[0]):
             self.report(
                 "DET602",
-                self.restored_at[site],
+                place,
                 "variables are restored, but the loop that trains counts from the beginning again: a resumed run trains for "
                 "more steps than an uninterrupted one",
                 "restore the number of the step too, and let the loop begin with it",
-                subject=self.restored_at[site].subject,
+                subject=place.subject,
             )
         for site in sorted(self.saved.known()):
             used = {
