@@ -1369,6 +1369,23 @@ def test_a_forked_process_is_seeded_in_what_it_runs(tmp_path: Path, target: str,
 
 
 @pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("graph.subgraph(keep).nodes", "add the nodes to a new graph in a fixed order"),
+        ("keep", "use `sorted(...)`"),
+    ],
+)
+def test_a_fixed_order_does_not_help_a_subgraph(tmp_path: Path, use: str, expected: str) -> None:
+    text = (
+        "import json\n\nimport networkx as nx\n\ngraph = nx.Graph()\nfor a, b in json.load(open('edges.json')):\n"
+        "    graph.add_edge(a, b)\nkeep = {str(one) for one in graph.nodes}\n"
+        f"json.dump(list({use}), open('o.json', 'w'))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET210")
+    assert found.help is not None and expected in found.help
+
+
+@pytest.mark.parametrize(
     ("start", "expected"),
     [
         (

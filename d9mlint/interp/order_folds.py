@@ -1,14 +1,14 @@
-"""What a loop builds up by a function of the project: ``state = mix(state, part)``, where ``mix`` returns a sum or a product
-in which ``state`` is a term."""
+"""What a loop builds up: ``total = total + x``, item by item, and by functions of the project, ``state = mix(state, part)``
+where ``mix`` returns a sum or a product in which ``state`` is a term."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import alike, called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -29,22 +29,34 @@ def called(interp: Interp, call: m.Expr) -> tuple[m.Function, Mapping[str, m.Exp
     return func.fn, given
 
 
-def sums_in(interp: Interp, written: m.Expr, name: str) -> tuple[list[m.Expr], list[m.Expr]] | None:
-    """The sums and products that the function returns which an expression calls, those in which a variable is a term that it
-    is given, and what else it is given; None where it returns none."""
+class Sums(NamedTuple):
+    """The sums and products in which what is built up is a term, and what else goes into them."""
+
+    sums: list[m.Expr]
+    rest: list[m.Expr]
+
+
+def sums_in(interp: Interp, written: m.Expr, built: m.Expr) -> Sums | None:
+    """What an assignment to ``built`` computes from it, also for each item of it in a comprehension, or by a function of the
+    project that is given it; None where that is no sum or product."""
+    here = list(_terms([written], _Held(built)))
+    if here:
+        return Sums(here, [written])
     if isinstance(written, m.IfExp):
         # `total = x if total is None else add(total, x)`
-        return sums_in(interp, written.body, name) or sums_in(interp, written.orelse, name)
+        return sums_in(interp, written.body, built) or sums_in(interp, written.orelse, built)
     found = called(interp, written)
     if found is None:
         return None
     function, given = found
-    sums: list[m.Expr] = []
-    for param, one in given.items():
-        if isinstance(one, m.Name) and one.id == name:
-            sums += [each for each in _returned(function, param) if is_term(each, param, items=True)]
-    rest = [one for one in given.values() if not isinstance(one, m.Name) or one.id != name]
-    return (sums, rest) if sums and rest else None
+    params = [param for param, one in given.items() if alike(one, built)]
+    sums = [
+        one
+        for param in params
+        for one in _terms(_returned(function, param), _Held(m.Name(param, 0, 0), True))
+    ]
+    rest = [one for param, one in given.items() if param not in params]
+    return Sums(sums, rest) if sums and rest else None
 
 
 def _returned(function: m.Function, param: str) -> Iterator[m.Expr]:
@@ -60,11 +72,7 @@ def _returned(function: m.Function, param: str) -> Iterator[m.Expr]:
         elif isinstance(one, m.AugAssign) and isinstance(one.target, m.Name) and one.op in OPERATORS:
             if one.target.id == param and param in names:
                 values.append(m.BinOp(one.op, one.target, one.value, one.start, one.end))
-    for value in values:
-        if isinstance(value, m.Comp) and value.kind in "ld":
-            yield value.value if value.value is not None else value.elt
-        else:
-            yield value
+    yield from values
 
 
 def _holder(target: m.Expr) -> str | None:
@@ -73,18 +81,53 @@ def _holder(target: m.Expr) -> str | None:
     return held.id if isinstance(held, m.Name) else None
 
 
-def is_term(node: m.Expr, name: str, items: bool = False) -> bool:
-    """Whether a variable, or an item of it, is part of a sum or product, other than as an argument of a call."""
+class _Held(NamedTuple):
+    """What is built up: an expression for it, whether an item of it is meant too, and variables that hold its items."""
+
+    written: m.Expr
+    items: bool = False
+    names: frozenset[str] = frozenset()
+
+    def is_held(self, node: m.Expr) -> bool:
+        """Whether an expression is what is built up."""
+        if self.items and isinstance(node, m.Subscript):
+            node = node.value
+        return alike(node, self.written) or (isinstance(node, m.Name) and node.id in self.names)
+
+
+def _terms(values: Iterable[m.Expr], held: _Held) -> Iterator[m.Expr]:
+    """The sums and products in which what is built up is a term: those of comprehensions of its items."""
+    for value in values:
+        if isinstance(value, m.Comp) and value.kind in "ld":
+            names = {name for one in value.generators for name in _items(one.target, one.iter, held.written)}
+            made = value.value if value.value is not None else value.elt
+            if _is_term(made, _Held(held.written, True, frozenset(names))):
+                yield made
+        elif _is_term(value, held):
+            yield value
+
+
+def _is_term(node: m.Expr, held: _Held) -> bool:
+    """Whether what is built up is part of a sum or product, other than as an argument of a call."""
     if isinstance(node, m.IfExp):
-        return is_term(node.body, name, items) or is_term(node.orelse, name, items)
+        return _is_term(node.body, held) or _is_term(node.orelse, held)
     if isinstance(node, m.BinOp) and node.op in OPERATORS:
-        return any(
-            _is_held(side, name, items) or is_term(side, name, items) for side in (node.left, node.right)
-        )
+        return any(held.is_held(side) or _is_term(side, held) for side in (node.left, node.right))
     return False
 
 
-def _is_held(node: Any, name: str, items: bool) -> bool:
-    if items and isinstance(node, m.Subscript):
-        node = node.value
-    return isinstance(node, m.Name) and node.id == name
+def _items(target: m.Expr, iterated: m.Expr, held: m.Expr) -> Iterator[str]:
+    """The variables that hold the items of something where a comprehension goes through it, also beside something else."""
+    if isinstance(target, m.Name) and alike(iterated, held):
+        yield target.id
+    elif isinstance(iterated, m.Call) and isinstance(held, m.Name):
+        name, of_held = called_name(iterated), receiver(iterated) == held.id
+        elts = target.elts if isinstance(target, m.Seq) else []
+        if of_held and name == "values" and isinstance(target, m.Name):
+            yield target.id
+        elif of_held and name == "items":
+            yield from (one.id for one in elts[1:] if isinstance(one, m.Name))
+        elif name in ("zip", "enumerate"):
+            beside = elts[1:] if name == "enumerate" else elts
+            for one, given in zip(beside, iterated.args, strict=False):
+                yield from _items(one, given, held)

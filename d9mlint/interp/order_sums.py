@@ -15,7 +15,7 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import is_time
 from d9mlint.interp.columns import is_column
-from d9mlint.interp.order_folds import OPERATORS, is_term, sums_in
+from d9mlint.interp.order_folds import OPERATORS, sums_in
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -68,28 +68,43 @@ def loop_of(orders: Orders, interp: Interp, name: str) -> Loop | None:
 
 
 def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> None:
-    """``total = decay * total + x`` in a loop over an arbitrary order, also where a function of the project computes it."""
+    """``total = decay * total + x`` in a loop over an arbitrary order, also of an item, of each item in a comprehension, and
+    where a function of the project computes it."""
     if is_time(interp, value):
         return
     for target in stmt.targets:
-        if not isinstance(target, m.Name):
-            continue
-        loop = loop_of(orders, interp, target.id)
+        loop = _loop_around(orders, interp, target)
         if loop is None:
             continue
-        found = sums_in(interp, stmt.value, target.id)
-        if found is None:
-            if not is_number_like(value) or not is_term(stmt.value, target.id):
-                continue
-            found = ([stmt.value], [stmt.value])
-        sums, parts = found
-        if not any(_varies(one, target.id, loop) for one in parts):
+        found = sums_in(interp, stmt.value, target)
+        plain = isinstance(stmt.value, (m.BinOp, m.IfExp)) and not is_number_like(value)
+        if found is None or plain:
             continue
-        before = loop.before.get(target.id)
+        calls = isinstance(target, m.Name) and not isinstance(stmt.value, m.Comp)
+        if not any(_varies(one, target, loop, calls) for one in found.rest):
+            continue
+        before = loop.before.get(target.id) if isinstance(target, m.Name) else None
         if any(is_float(interp, one) for one in (before, value)) or any(
-            _is_fraction(orders, x) for x in sums
+            _is_fraction(orders, one) for one in found.sums
         ):
             orders.decide(loop.order)
+
+
+def _loop_around(orders: Orders, interp: Interp, target: m.Expr) -> Loop | None:
+    """The loop that is younger than what a variable holds, or what has an item that is the same in each of its rounds."""
+    if isinstance(target, m.Name):
+        return loop_of(orders, interp, target.id)
+    if not isinstance(target, m.Subscript) or not isinstance(target.value, m.Name):
+        return None
+    loop = loop_of(orders, interp, target.value.id)
+    loop = loop or orders.loop_older_than(interp.value_of(target.value))
+    return loop if loop is not None and not _chooses_item(loop, target) else None
+
+
+def _chooses_item(loop: Loop, target: m.Subscript) -> bool:
+    """Whether each round of a loop may mean another item."""
+    used = {one.id.partition(".")[0] for one in nodes([target.index]) if isinstance(one, m.Name)}
+    return bool(used & (loop.names - loop.counters))
 
 
 def is_number_like(value: v.Value) -> bool:
@@ -101,11 +116,17 @@ def is_number_like(value: v.Value) -> bool:
     )
 
 
-def _varies(node: m.Expr, name: str, loop: Loop) -> bool:
-    """Whether an expression has, beside a variable, something that may differ in each round of the loop."""
+def _varies(node: m.Expr, target: m.Expr, loop: Loop, calls: bool) -> bool:
+    """Whether an expression has, beside what it is assigned to, something that may differ in each round of the loop, as what
+    is called may."""
+    own = tuple(f"{one.id}." for one in nodes([target]) if isinstance(one, m.Name))
     return any(
-        isinstance(one, m.Call)
-        or (isinstance(one, m.Name) and one.id != name and one.id.partition(".")[0] in loop.names)
+        (calls and isinstance(one, m.Call))
+        or (
+            isinstance(one, m.Name)
+            and not f"{one.id}.".startswith(own)
+            and one.id.partition(".")[0] in loop.names
+        )
         for one in nodes([node])
     )
 
@@ -186,8 +207,7 @@ def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Valu
         is_float(interp, value) or _holds_floats(interp, owner) or gives_fraction(orders, interp, stmt.value)
     ):
         return
-    used = {one.id.partition(".")[0] for one in nodes([target.index]) if isinstance(one, m.Name)}
-    if not used & (loop.names - loop.counters):
+    if not _chooses_item(loop, target):
         orders.decide(loop.order)
 
 

@@ -224,7 +224,8 @@ class Orders:
     have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
     gradients are recorded; ``pairs`` are comparisons of arrays, element by element, by their nodes; ``named`` are orders,
     with the calls that gave them, of names that a function has listed; ``lone`` are running loops that are not among
-    ``loops``, because one round of each comes to what is running now."""
+    ``loops``, because one round of each comes to what is running now; ``remedy`` is what to do about a set that the call
+    which is running goes through, where a fixed order of the elements alone does not help."""
 
     def __init__(self, knowledge: Knowledge) -> None:
         self.kb = knowledge
@@ -247,6 +248,7 @@ class Orders:
         self.loops: list[Loop] = []
         self.lone: list[order_lone.Lone] = []
         self.rounds: list[Rounds] = []
+        self.remedy = ""
 
     @property
     def any(self) -> bool:
@@ -345,7 +347,7 @@ class Orders:
             kind = TEXT
         elif not kind and columns.has_cells(value.elts):
             kind = CELL
-        return self.made(interp, "DET210", node, "", "", elements=kind)
+        return self.made(interp, "DET210", node, "", self.remedy, elements=kind)
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
@@ -555,6 +557,22 @@ class Orders:
     ) -> v.Value:
         """The result of a library call, with the order that it has."""
         entry = interp.kb.order(api, owner is not None)
+        self.remedy = entry.help if entry is not None and entry.role == "carry" else ""
+        try:
+            return self._result(interp, entry, api, args, node, result, owner)
+        finally:
+            self.remedy = ""
+
+    def _result(
+        self,
+        interp: Interp,
+        entry: OrderEntry | None,
+        api: str,
+        args: v.Args,
+        node: Any,
+        result: v.Value,
+        owner: v.Value | None,
+    ) -> v.Value:
         if owner is not None:
             order_cells.called(interp, api, args, node, result, owner)
         if not self.origins:

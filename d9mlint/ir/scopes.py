@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from d9mlint.ir import nodes as m
@@ -45,27 +45,37 @@ def carried_names(stmt: m.For | m.While) -> frozenset[str]:
     return result
 
 
-def _renewed(body: list[m.Stmt], read: set[str]) -> set[str]:
+def _renewed(body: Sequence[m.Stmt], read: set[str]) -> set[str]:
     """Names that statements, one after the other, give something before they read them; ``read`` are those read so far,
     to which these are added."""
     renewed: set[str] = set()
     for one in body:
         new: set[str] = set()
         if isinstance(one, m.With):
-            for item in one.items:
-                read |= _heads([item.context])
-                if item.target is not None:
-                    target_names(item.target, new)
+            read |= _heads([item.context for item in one.items]) - renewed
+            _targets(one, new)
             renewed |= new - read
-            renewed |= _renewed(one.body, read)
-            continue
-        if isinstance(one, (m.Assign, m.AnnAssign)) and one.value is not None:
-            read |= _heads([one.value])
-            for target in _all_targets(one):
-                target_names(target, new)
+            renewed |= _renewed(one.body, read) - read
+        elif isinstance(one, m.If):
+            read |= _heads([one.test]) - renewed
+            renewed |= _renewed_by_each([one.body, one.orelse], read)
+        elif isinstance(one, m.Try):
+            renewed |= _renewed_by_each(
+                [[*one.body, *one.orelse], *(each.body for each in one.handlers)], read
+            )
+        elif isinstance(one, (m.Assign, m.AnnAssign)) and one.value is not None:
+            read |= _heads([one.value]) - renewed
+            _targets(one, new)
             renewed |= new - read
         read |= _heads([one]) - renewed
     return renewed
+
+
+def _renewed_by_each(blocks: Sequence[Sequence[m.Stmt]], read: set[str]) -> set[str]:
+    """Names that each of some blocks gives something before it reads them, but for blocks that leave the round."""
+    going_on = [one for one in blocks if not one or not isinstance(one[-1], (m.Jump, m.Return, m.Raise))]
+    renewed = [_renewed(one, set(read)) for one in going_on]
+    return set.intersection(*renewed) if renewed else set()
 
 
 def _heads(parts: list[Any]) -> set[str]:

@@ -66,7 +66,7 @@ def _report(rule: Rule, key: Key, origin: Origin) -> None:
             code,
             origin.place,
             _SETS[origin.elements],
-            _remedy(origin),
+            origin.help or _remedy(origin),
             subject="set",
             severity=None if known else Severity.ADVICE if origin.elements == CELL else Severity.WARNING,
             confidence=None if known else Confidence.MEDIUM,
