@@ -750,8 +750,8 @@ def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]
 
 
 def _that_follow(parts: Sequence[Unread], source: Source) -> list[list[Unread]]:
-    """Parts of a file that do not parse, of a notebook those together that follow each other directly in one cell: the output
-    of a program in a cell for code."""
+    """Parts of a file that do not parse, of a notebook those together that follow each other directly in one cell: the
+    output of a program in a cell for code."""
     found: list[list[Unread]] = []
     for part in parts:
         before = found[-1][-1] if found and source.cells else None
