@@ -1513,7 +1513,8 @@ def _callbacks(
                         _serve(interp, held, node)
                 started = list(commands.started_in(interp, api, one))
                 if started:
-                    interp.later(partial(commands.run_commands, interp, started))
+                    programs = [partial(commands.run_started, interp, func) for func in started]
+                    interp.later(partial(commands.run_commands, interp, (), programs))
                 for elt in one.elts:
                     if elt in started:
                         continue

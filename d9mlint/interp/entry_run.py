@@ -488,22 +488,30 @@ def _run_program(interp: Interp, entry: Entry) -> None:
         elif isinstance(target, v.Obj):
             commands.start(interp, target)
     values = list(mod.env.vars.values())
-    named = started_by_name(interp.kb, entry.file)
-    own = [
-        one
-        for one in values
-        if isinstance(one, v.Func) and (commands.is_command(interp, one) or one.fn.name in named)
-    ]
-    classes = [
-        partial(answer_by, interp, one, None)
-        for one in values
-        if isinstance(one, v.Cls)
-        and one.file is entry.file
-        and (commands.is_started(interp, one) or one.cls.name in named)
-    ]
-    commands.run_commands(interp, own, classes)
+    own = [one for one in values if isinstance(one, v.Func) and commands.is_command(one)]
+    commands.run_commands(interp, own, _started_by_frameworks(interp, entry.file, values))
     commands.serve_all(interp, mod)
     interp.drain()
+
+
+def _started_by_frameworks(
+    interp: Interp, file: ModuleFile, values: Iterable[v.Value]
+) -> list[Callable[[], None]]:
+    """What frameworks start of what a module has: callers stand behind what they call, and run first."""
+    named = started_by_name(interp.kb, file)
+    starts: list[Callable[[], None]] = []
+    for one in values:
+        if isinstance(one, v.Func) and (one.fn.name in named or commands.is_started(interp, one)):
+            starts.append(partial(commands.run_started, interp, one))
+        elif isinstance(one, v.Cls) and one.file is file:
+            if one.cls.name in named or commands.is_started(interp, one):
+                starts.append(partial(_start_class, interp, one))
+    return starts[::-1]
+
+
+def _start_class(interp: Interp, cls: v.Cls) -> None:
+    if not commands.has_run(interp, cls):
+        answer_by(interp, cls, None)
 
 
 def _is_run_as_module(file: ModuleFile) -> bool:

@@ -20,10 +20,8 @@ _FIRST = "@first"
 """Functions that run before each command."""
 
 
-def is_command(interp: Interp, func: v.Func) -> bool:
-    """Whether decorators make a function a separate command: click, typer, hydra, sacred, frameworks that start it."""
-    if _is_started(interp, map(registering, func.decorated)):
-        return True
+def is_command(func: v.Func) -> bool:
+    """Whether decorators make a function a separate command: click, typer, hydra, sacred."""
     for decorator in func.decorated:
         name = _decorator_name(decorator)
         if name.rpartition(".")[2] in ("command", "automain") or name in ("hydra.main",):
@@ -31,14 +29,19 @@ def is_command(interp: Interp, func: v.Func) -> bool:
     return False
 
 
-def is_started(interp: Interp, cls: v.Cls) -> bool:
-    """Whether a framework makes an object of a class and calls its methods: for a decorator, or for what it is derived from.
-    What the program has called itself is not counted."""
-    started = _is_started(interp, map(registering, cls.decorated)) or _is_started(
-        interp, cls.external_bases()
-    )
-    own = (one for one in cls.env.all().values() if isinstance(one, v.Func) and one.fn.name != "__init__")
-    return started and all(one.key not in interp.visited for one in own)
+def is_started(interp: Interp, one: v.Func | v.Cls) -> bool:
+    """Whether a framework starts a function, or makes an object of a class and calls its methods: for a decorator, or for
+    what the class is derived from."""
+    bases = one.external_bases() if isinstance(one, v.Cls) else ()
+    return _is_started(interp, [*map(registering, one.decorated), *bases])
+
+
+def has_run(interp: Interp, one: v.Func | v.Cls) -> bool:
+    """Whether the program has called a function, or a method of a class."""
+    if isinstance(one, v.Func):
+        return one.key in interp.visited
+    methods = (method for name, method in one.env.all().items() if name != "__init__")
+    return any(isinstance(method, v.Func) and method.key in interp.visited for method in methods)
 
 
 def started_in(interp: Interp, api: str, given: v.Items) -> Iterable[v.Func]:
@@ -177,24 +180,31 @@ def is_group(func: v.Func) -> bool:
 
 
 def run_commands(
-    interp: Interp, commands: Iterable[v.Func], others: Iterable[Callable[[], None]] = ()
+    interp: Interp, commands: Iterable[v.Func], started: Iterable[Callable[[], None]] = ()
 ) -> None:
-    """Run those commands that did not run yet, and ``others``. Each is a separate program: none sees what another one has
-    seeded."""
+    """Run those commands that did not run yet, and what frameworks have ``started``. Each is a separate program: none sees
+    what another one has seeded."""
     starts: list[Callable[[], None]] = [
         *(partial(_run, interp, func) for func in commands if func.key not in interp.visited),
-        *others,
+        *started,
     ]
+    # A process that is begun anew imports the module, and runs none of them.
+    interp.guarded += 1
     if len(starts) == 1:
         starts[0]()
     elif starts:
         interp.branch(starts)
+    interp.guarded -= 1
 
 
 def _run(interp: Interp, func: v.Func) -> None:
-    given = interp.call(func, option_params(interp, func), None)
-    if _is_started(interp, map(registering, func.decorated)):
-        interp.listeners.tell(AnswerEvent(given))
+    interp.call(func, option_params(interp, func), None)
+
+
+def run_started(interp: Interp, func: v.Func) -> None:
+    """A framework starts a function, unless one that was started before has called it: it is a part of that then."""
+    if func.key not in interp.visited:
+        interp.listeners.tell(AnswerEvent(interp.call(func, option_params(interp, func), None)))
 
 
 def _flat(owner: v.Obj, seen: set[int], where: str = COMMANDS) -> Iterable[v.Func]:
@@ -233,11 +243,7 @@ def _of_group(interp: Interp, group: v.Func) -> Iterable[v.Func]:
     """The commands and groups of a group, among the functions of the modules that are loaded."""
     for mod in list(interp.loaded.values()):
         for value in list(mod.env.vars.values()):
-            if (
-                isinstance(value, v.Func)
-                and value.mod is mod
-                and (is_command(interp, value) or is_group(value))
-            ):
+            if isinstance(value, v.Func) and value.mod is mod and (is_command(value) or is_group(value)):
                 owners = [one.owner for one in value.decorated if isinstance(one, v.Obj | v.Member)]
                 if any(isinstance(one, v.Func) and one.key == group.key for one in owners):
                     yield value
