@@ -343,6 +343,7 @@ CODE
 @pytest.mark.parametrize(
     ("code", "words"),
     [
+        ("if args.all or args.name:\n    Runs('a').train()", "when `--all` or `--name` is given"),
         (
             "runs = None\nif args.name:\n    runs = Runs(args.name)\nelif args.folder:\n    runs = Runs(args.folder)\n"
             "if runs is not None:\n    runs.train()",

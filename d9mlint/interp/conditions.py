@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from d9mlint.interp import known_texts
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
+from d9mlint.interp.device_names import either_given
 from d9mlint.interp.drawn_fractions import only_outcome
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
@@ -62,6 +63,8 @@ def condition(interp: Interp, node: m.Expr) -> Outcome:
             return right
         if left.answer is None or right.answer is None:
             return Outcome(None)
+        if left.option and right.option:
+            return Outcome(not decisive, either_given(left.option, right.option))
         return Outcome(not decisive, left.option or right.option)
     if isinstance(node, m.Compare):
         return compared(interp, node)[0]

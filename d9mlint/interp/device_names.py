@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from d9mlint.base.options import either
+
 ACCELERATORS = ("cuda", "xpu", "mps")
 DEVICES = ("cpu", *ACCELERATORS)
 A_GPU = "a GPU"
@@ -13,6 +15,11 @@ A_GPU = "a GPU"
 def given_option(option: str) -> str:
     """The option that a person gives to the program; whether there is a GPU is none."""
     return "" if option == A_GPU else option
+
+
+def either_given(option: str, other: str) -> str:
+    """Two options, one of which has to be given; that there is a GPU is none."""
+    return either(option, other) if given_option(option) and given_option(other) else option
 
 
 _BY_DEFAULT = "cpu by the default of "

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.base.options import either
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import accepts
 from d9mlint.interp.context import INSTEAD
-from d9mlint.interp.device_names import ACCELERATORS, by_default, given_option
+from d9mlint.interp.device_names import ACCELERATORS, by_default, either_given
 from d9mlint.interp.devices import DEVICE, named, selects
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library_modules import is_module, makes_module
@@ -129,7 +128,7 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     """What is on the CPU by the default of an option alone, or names the CPU, with the option."""
     turned = isinstance(kept, v.Lit) and kept.option and type(kept.value) is bool and _differs(kept, other)
     if isinstance(kept, v.Lit) and (kept.instead is not None or turned):
-        return switch(interp, kept, other, _either(kept.option, option))
+        return switch(interp, kept, other, either_given(kept.option, option))
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
     if is_switch(kept):
@@ -157,11 +156,6 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
 
 def _differs(kept: v.Lit, other: v.Value) -> bool:
     return not isinstance(other, v.Lit) or other.value is not kept.value
-
-
-def _either(kept: str, option: str) -> str:
-    """The options with which something stands in the place of nothing; that there is a GPU is none."""
-    return either(kept, option) if given_option(kept) and given_option(option) else kept
 
 
 def made(interp: Interp, option: str, began: int) -> None:
