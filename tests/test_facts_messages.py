@@ -65,7 +65,6 @@ def test_deterministic_mode_names_the_only_op_that_needs_it(tmp_path: Path) -> N
         "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
         "    model = nn.Sequential(nn.Embedding(9, 8), {}).cuda()\n"
         "    model(torch.ones(8, 2, dtype=torch.long, device='cuda')).mean().backward()\n"
-        "    torch.optim.SGD(model.parameters(), 0.1).step()\n"
     )
     given = {"torch-version": "2.12"}
     (alone,) = messages(tmp_path, "DET302", text.format("nn.Linear(8, 2)"), **given)
@@ -77,10 +76,9 @@ def test_deterministic_mode_names_the_only_op_that_needs_it(tmp_path: Path) -> N
 def test_what_raises_in_the_mode_of_newer_releases_is_fixed_first(tmp_path: Path) -> None:
     text = (
         "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
-        "    net = nn.Linear(8, 29).cuda()\n    p = net(torch.ones(400, 4, 8).cuda()).log_softmax(2)\n"
+        "    p = nn.Linear(8, 29).cuda()(torch.ones(400, 4, 8).cuda()).log_softmax(2)\n"
         "    y, sizes = torch.ones(4, 20).long().cuda(), torch.full((4,), 400).long()\n"
         "    nn.CTCLoss()(p, y, sizes, torch.full((4,), 20).long()).backward()\n"
-        "    torch.optim.SGD(net.parameters(), 0.1).step()\n"
     )
     (tmp_path / "train.py").write_text(text)
     for release in ("1.6", "2.0"):

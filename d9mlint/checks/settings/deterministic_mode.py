@@ -47,6 +47,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OF_CUDNN
 from d9mlint.interp.tensors import is_still, no_gradient
+from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -238,7 +239,7 @@ class DeterministicMode(Rule):
             message + unless,
             help,
             subject="torch",
-            severity=Severity.ADVICE if only_tries_gradient(self.run) else None,
+            severity=Severity.ADVICE if _is_trial(self.run) else None,
             confidence=Confidence.MEDIUM if unless else None,
             entry_wide=True,
             only_with=() if self._matters() else OPS,
@@ -415,3 +416,11 @@ def _has_variable(interp: RunView, aside: str) -> bool:
         # Another command, or another branch, sets it.
         return False
     return now is not None and now.value in (None, *CUBLAS_VALUES)
+
+
+def _is_trial(run: RunView) -> bool:
+    """Whether what runs is the trial of a module, behind the test of its name: it takes a gradient and does not use it."""
+    entry = run.entry
+    return (
+        entry is not None and has_main_guard(entry) and bool(entry.facts.classes) and only_tries_gradient(run)
+    )
