@@ -234,6 +234,24 @@ def test_what_is_not_seeded_is_seeded_with_the_option_that_is_named_like_a_seed(
     assert wanted.format("    random.seed(args.seed)\n    torch.manual_seed(args.seed)\n") in after
 
 
+def test_each_program_is_seeded_in_its_way_where_they_share_a_draw(project: Project) -> None:
+    library = "import torch\n\n\ndef noise():\n    return torch.randn(3)\n"
+    draw = "torch.save(noise(), 'x.pt')\n"
+    options = (
+        "import argparse\n\nimport torch\nfrom library import noise\n\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--seed', type=int, default=1)\nargs = parser.parse_args()\n"
+    )
+    plain = "import torch\nfrom library import noise\n"
+    root = project({"library.py": library, "options.py": options + draw, "plain.py": f"{plain}\n{draw}"})
+    changes = {
+        Path(path).name: text.decode() for path, text in _fixed(root, {"select": ["DET101"]}).changes.items()
+    }
+    assert changes == {
+        "options.py": f"{options}torch.manual_seed(args.seed)\n{draw}",
+        "plain.py": f"{plain}\ntorch.manual_seed(0)\n\n{draw}",
+    }
+
+
 def test_findings_of_one_run_share_one_block(project: Project) -> None:
     code = (
         "import random\n\nimport numpy as np\nimport torch\n\n"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from d9mlint.base.findings import ALSO, REPEATED, Edit, Finding, Fix
+from d9mlint.base.findings import ALSO, REPEATED, Edit, Finding, Fix, Step
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import GENERATOR, torch_generator, wished
 from d9mlint.fix.builders.code import Code
@@ -81,29 +82,45 @@ def seed_block(context: Context, finding: Finding) -> Fix | None:
     return made(f"seed at the start of {finding.entry_point}", start.edits(), path=entry)
 
 
+class _Found(NamedTuple):
+    """A step of a flow, and the code of its file."""
+
+    step: Step
+    code: Code
+
+
+def _last_step(context: Context, finding: Finding) -> _Found | None:
+    """The last step of a flow. What a finding says of other programs stands behind it, at the place of the finding."""
+    place = (finding.path, finding.start, finding.end)
+    for step in reversed(finding.flow):
+        if (step.path, step.start, step.end) != place:
+            code = context.code(step.path)
+            return _Found(step, code) if code is not None else None
+    return None
+
+
 def _seed_of_option(context: Context, finding: Finding) -> Fix | None:
     """Seed with an option, right below where it is parsed, every RNG that is drawn from without."""
-    last, seed = finding.flow[-1], finding.remedy[1]
-    code = context.code(last.path)
-    call = code.call(last.start, last.end) if code is not None else None
-    if code is None or call is None or not seed:
+    found, seed = _last_step(context, finding), finding.remedy[1]
+    call = found.code.call(found.step.start, found.step.end) if found is not None else None
+    if found is None or call is None or not seed:
         return None
+    last, code = found
     start = Start(code, (), context.is_own, code.statement(call), below=True)
     group = [f for f in context.of_entry(context.entry(finding)) if f.remedy == finding.remedy]
-    for line in _lines(
-        context, finding, code, start, {f.subject for f in group if f.flow[-1:] == (last,)}, seed
-    ):
+    rngs = {f.subject for f in group if _last_step(context, f) == found}
+    for line in _lines(context, finding, code, start, rngs, seed):
         start.add(line)
     return made(f"seed with `{seed}`", start.edits(), path=last.path)
 
 
 def _seed_in_graph(context: Context, finding: Finding) -> Fix | None:
     """Seed a graph of TensorFlow where the last step of the flow has made it the default one."""
-    last = finding.flow[-1]
-    code = context.code(last.path)
-    node = code.at(last.start, last.end) if code is not None else None
-    if code is None or node is None:
+    found = _last_step(context, finding)
+    node = found.code.at(found.step.start, found.step.end) if found is not None else None
+    if found is None or node is None:
         return None
+    last, code = found
     stmt = code.statement(node)
     within = isinstance(stmt, ast.With)
     if not within and not isinstance(stmt, ast.Expr):
@@ -121,11 +138,11 @@ def _seed_in_graph(context: Context, finding: Finding) -> Fix | None:
 
 def _seed_in_configuration(context: Context, finding: Finding) -> Fix | None:
     """Give an estimator of TensorFlow a configuration with a seed, or the configuration that it has one."""
-    last = finding.flow[-1]
-    code = context.code(last.path)
-    call = code.call(last.start, last.end) if code is not None else None
-    if code is None or call is None or not isinstance(call.func, ast.Attribute):
+    found = _last_step(context, finding)
+    call = found.code.call(found.step.start, found.step.end) if found is not None else None
+    if found is None or call is None or not isinstance(call.func, ast.Attribute):
         return None
+    last, code = found
     if call.func.attr == "RunConfig":
         return made(
             "seed the estimator", changes.set_argument(code, call, "tf_random_seed", "0", 1), path=last.path
@@ -141,11 +158,8 @@ def _imported(code: Code) -> set[str]:
 
 def _late_seed(context: Context, finding: Finding) -> str:
     """The number that a late seeding call is given, which is the last step of the flow."""
-    if not finding.flow:
-        return ""
-    last = finding.flow[-1]
-    code = context.code(last.path)
-    call = code.call(last.start, last.end) if code else None
+    found = _last_step(context, finding)
+    call = found.code.call(found.step.start, found.step.end) if found is not None else None
     if call is not None and len(call.args) == 1:
         value = call.args[0]
         if (
