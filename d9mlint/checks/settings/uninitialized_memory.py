@@ -385,7 +385,7 @@ def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     sizes = _sizes(memory)
     if sizes is not None and 0 in sizes:
         return None
-    if "buffer" in args.kw or interp.contexts.innermost(_META) is not None:
+    if "buffer" in args.kw or interp.contexts.within(_META):
         return None
     device = args.kw.get("device")
     if isinstance(device, v.Lit) and device.value == "meta":
