@@ -353,3 +353,12 @@ def test_a_function_is_not_run_again_in_another_context_that_records_no_gradient
         return of_entry(run({"main.py": text}), "main.py").steps
 
     assert taken("inference_mode") == taken("no_grad") < taken("enable_grad") - 25
+
+
+def test_a_function_that_writes_over_a_tensor_is_not_run_again_in_another_loop() -> None:
+    def taken(count: int) -> int:
+        calls = "".join(f"for epoch{i} in range(100):\n    use(1.0)\n" for i in range(count))
+        text = f"import torch\n\nheld = torch.zeros(3)\n\ndef use(x):\n{BODY}    held.zero_()\n    return x\n\n{calls}"
+        return of_entry(run({"main.py": text}), "main.py").steps
+
+    assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time
