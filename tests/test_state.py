@@ -342,3 +342,23 @@ def test_a_function_that_makes_a_layer_is_not_run_again_behind_a_model_that_was_
         return of_entry(run({"main.py": text}), "main.py").steps
 
     assert taken("make(1.0)\n") - taken("") < 25  # half of what it takes to run its fifty statements
+
+
+def test_a_function_is_not_run_again_in_another_context_that_records_no_gradient() -> None:
+    def taken(mode: str) -> int:
+        text = (
+            f"import torch\n\nlayer = torch.nn.Linear(2, 2)\n\ndef use(x):\n{BODY}    return layer(torch.ones(1, 2)) + x\n\n"
+            f"with torch.no_grad():\n    use(1.0)\nwith torch.{mode}():\n    use(1.0)\n"
+        )
+        return of_entry(run({"main.py": text}), "main.py").steps
+
+    assert taken("inference_mode") == taken("no_grad") < taken("enable_grad") - 25
+
+
+def test_a_function_that_writes_over_a_tensor_is_not_run_again_in_another_loop() -> None:
+    def taken(count: int) -> int:
+        calls = "".join(f"for epoch{i} in range(100):\n    use(1.0)\n" for i in range(count))
+        text = f"import torch\n\nheld = torch.zeros(3)\n\ndef use(x):\n{BODY}    held.zero_()\n    return x\n\n{calls}"
+        return of_entry(run({"main.py": text}), "main.py").steps
+
+    assert taken(20) - taken(10) < 10 * 25  # half of what it takes to run its fifty statements each time

@@ -194,7 +194,7 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
         if flag == TRAIN and interp.loops.nested:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
         if flag == TRAIN:
-            once = subject == _BACKWARD and not interp.loops and not interp.contexts.innermost(_AGAIN)
+            once = subject == _BACKWARD and not interp.loops and not interp.contexts.within(_AGAIN)
             note(interp, GRADIENT if once else TRAINS_ON, node, subject, option)
     log = interp.import_log
     aside = interp.state.noted_aside

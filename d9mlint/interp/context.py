@@ -77,7 +77,8 @@ LOOPS = "loops"
 
 Question = tuple[str, str, Any]
 """What was asked: the kind, how, and for which names, or which object."""
-_ANY, _INNERMOST, _OTHER, _ALL, _COUNT = "any", "innermost", "other", "all", "count"
+_ANY, _INNERMOST, _WITHIN, _OTHER, _ALL, _COUNT = "any", "innermost", "within", "other", "all", "count"
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Active(Sequence[str]):
@@ -99,6 +100,12 @@ class Active(Sequence[str]):
         found: str | None = self._asked(_INNERMOST, names)
         return found
 
+    def within(self, names: frozenset[str], ended_by: frozenset[str] = _NOTHING) -> bool | None:
+        """Whether one of these names is active, and none inside of it that ends what they do; None where none of all of them
+        is. Which one it is makes no difference to who asks this."""
+        found: bool | None = self._asked(_WITHIN, (names, ended_by))
+        return found
+
     def innermost_but(self, name: str) -> str:
         """The innermost active name that is not this one; empty where there is none."""
         found: str = self._asked(_OTHER, name)
@@ -116,6 +123,11 @@ class Active(Sequence[str]):
             return names in self.held
         if how is _INNERMOST:
             return next((one for one in reversed(self.held) if one in names), None)
+        if how is _WITHIN:
+            inside, ended_by = names
+            return next(
+                (one in inside for one in reversed(self.held) if one in inside or one in ended_by), None
+            )
         if how is _OTHER:
             return next((one for one in reversed(self.held) if one != names), "")
         return tuple(self.held)

@@ -61,7 +61,7 @@ def entered(interp: Interp, context: v.Obj, node: Any) -> Callable[[], None] | N
 def is_eager(interp: Interp) -> bool:
     """Whether the program executes eagerly here: it builds no graphs as in TensorFlow 1, and is in no graph."""
     switches = interp.switches
-    return not (built(interp) or switches.tf_graph_unknown or interp.contexts.innermost(_WITHIN))
+    return not (built(interp) or switches.tf_graph_unknown or interp.contexts.within(_WITHIN))
 
 
 def _enter_first(interp: Interp, node: Any) -> Callable[[], None]:

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
+from d9mlint.interp import values as v
 from d9mlint.interp.events import (
     AttributeEvent,
     CallEvent,
@@ -28,12 +29,17 @@ _LISTENS = "_d9mlint_listens"
 
 class Listening(NamedTuple):
     """What a method listens to: a type of events and, for calls and attributes, their names; ``method`` when these
-    are bare names of methods, whatever the receiver. ``wanted`` chooses calls by their canonical names."""
+    are bare names of methods, whatever the receiver. ``wanted`` chooses calls by their canonical names, ``with_objects``
+    those of methods of objects, or that are given objects."""
 
     event: type[Any]
     names: tuple[str, ...] = ()
     method: bool = False
     wanted: Callable[..., bool] | None = None
+    with_objects: bool = False
+
+
+_PLAIN = frozenset({v.Lit, v.Ext, v.Unknown, type(None)})
 
 
 def _listens(listening: Listening) -> Callable[[Method[L, E]], Method[L, E]]:
@@ -58,6 +64,12 @@ def on_call_if(wanted: Callable[[Any, str], bool]) -> Callable[[Method[L, CallEv
     """Decorator of a method: listen to calls that are ``wanted(listener, name)``, which is asked once for each canonical
     name, and so must not look at anything but the knowledge base, the targets and whether a program is run."""
     return _listens(Listening(CallEvent, wanted=wanted))
+
+
+def on_call_with_objects(method: Method[L, CallEvent]) -> Method[L, CallEvent]:
+    """Decorator of a method: listen to calls whose receiver or arguments are, or hold, something that was made; of all
+    others it would hear nothing but literals, names of a library and what is not known."""
+    return _listens(Listening(CallEvent, with_objects=True))(method)
 
 
 def on_method(*names: str) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
@@ -102,6 +114,22 @@ Wanted = dict[str, tuple[int, ...]]
 """Those who want a call, by its canonical name: their places among all who listen to calls by no name of their own."""
 
 
+class _Choice(NamedTuple):
+    """Who wants calls of one name: of all, and of those without objects."""
+
+    every: tuple[Handler[CallEvent], ...]
+    plain: tuple[Handler[CallEvent], ...]
+
+
+def _has_objects(event: CallEvent) -> bool:
+    args = event.args
+    return (
+        type(event.owner) not in _PLAIN
+        or not _PLAIN.issuperset(map(type, args.pos))
+        or (bool(args.kw) and not _PLAIN.issuperset(map(type, args.kw.values())))
+    )
+
+
 class Listeners:
     """The listeners of a run, by what they listen to."""
 
@@ -124,8 +152,8 @@ class Listeners:
         self.handlers: dict[type[Any], list[Handler[Any]]] = {}
         # Who listens to calls by no name of their own, and which names they want; and those who want a name, by their
         # places, which several runs have in common. Nobody wants most of them.
-        self._any_call: list[tuple[Callable[..., bool] | None, Handler[CallEvent]]] = []
-        self._chosen: dict[str, list[Handler[CallEvent]]] = {}
+        self._any_call: list[tuple[Listening, Handler[CallEvent]]] = []
+        self._chosen: dict[str, _Choice] = {}
         self._wanted: Wanted = {}
 
     def add(self, listener: object) -> None:
@@ -140,7 +168,7 @@ class Listeners:
     def listen(self, to: Listening, handler: Handler[Any]) -> None:
         """Tell a function of these events."""
         if not to.names and to.event is CallEvent:
-            self._any_call.append((to.wanted, handler))
+            self._any_call.append((to, handler))
             self._chosen.clear()
             self._wanted = {}
             return
@@ -178,12 +206,16 @@ class Listeners:
             if places is None:
                 places = tuple(
                     place
-                    for place, (wanted, _) in enumerate(self._any_call)
-                    if wanted is None or wanted(event.api)
+                    for place, (to, _) in enumerate(self._any_call)
+                    if to.wanted is None or to.wanted(event.api)
                 )
                 self._wanted[event.api] = places
-            chosen = self._chosen[event.api] = [self._any_call[place][1] for place in places]
-        for handler in chosen:
+            who = [self._any_call[place] for place in places]
+            chosen = self._chosen[event.api] = _Choice(
+                tuple(handler for _, handler in who),
+                tuple(handler for to, handler in who if not to.with_objects),
+            )
+        for handler in chosen.every if _has_objects(event) else chosen.plain:
             handler(event)
 
     def tell_named(self, event: CallEvent) -> None:

@@ -29,7 +29,7 @@ from d9mlint.interp.events import (
     ResultEvent,
 )
 from d9mlint.interp.library.filled_in_loops import written
-from d9mlint.interp.listening import on, on_object_attribute
+from d9mlint.interp.listening import on, on_call_with_objects, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import behind, followed, made_at, root
@@ -75,7 +75,7 @@ class Overwritten:
             # Another call of the function may have given it to something else.
             self._interp.state.modes[name] = Setting(dummy and (before is None or before.value is True), site)
 
-    @on(CallEvent)
+    @on_call_with_objects
     def call(self, event: CallEvent) -> None:
         """Something is called: it may read its arguments and its receiver."""
         args, owner = event.args, event.owner

@@ -32,7 +32,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.library.weights import LOADING_METHODS
 from d9mlint.interp.library_modules import model_of_layers
-from d9mlint.interp.listening import on
+from d9mlint.interp.listening import on, on_call_with_objects
 from d9mlint.interp.places import running
 from d9mlint.interp.rng import GENERATOR_TYPES, seed_value
 from d9mlint.interp.state import Setting, Site
@@ -187,7 +187,7 @@ class Replaced:
         if not _is_container(event.value):
             self._given(event.value, 0)
 
-    @on(CallEvent)
+    @on_call_with_objects
     def call(self, event: CallEvent) -> None:
         """Something outside of the program gets an instance."""
         roles = self._interp.kb.by_role(event.api)

@@ -63,7 +63,7 @@ def apply(
             continue
         if entry.only_env and permits(interp, entry.only_env) is False:
             continue
-        if entry.unless_inside and interp.contexts.innermost(frozenset(entry.unless_inside)) is not None:
+        if entry.unless_inside and interp.contexts.within(frozenset(entry.unless_inside)):
             continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(interp, entry, args, node)
@@ -352,7 +352,7 @@ def may_seed(interp: Interp, name: str, args: v.Args, node: Any, *, method: bool
 def meant_here(interp: Interp, rng: str) -> str:
     """The generator that a name means: compiled functions have generators of their own."""
     for other in interp.kb.replacing(rng):
-        if interp.contexts.innermost(frozenset(other.inside)) is not None:
+        if interp.contexts.within(frozenset(other.inside)):
             return other.id
     return rng
 

@@ -15,7 +15,7 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.containers import parts
-from d9mlint.interp.context import FROZEN, GRADIENT_MODES, NO_GRADIENT, QUIET, within_cpu
+from d9mlint.interp.context import FROZEN, GRADIENT, NO_GRADIENT, QUIET, within_cpu
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.device_names import together as used_together
 from d9mlint.interp.devices import DEFAULT_DEVICE, named
@@ -68,9 +68,9 @@ def batch(device: str = "cpu") -> v.Obj:
 
 def no_gradient(interp: RunView) -> bool | None:
     """Whether no gradient is recorded here; None for unknown."""
-    mode = interp.contexts.innermost(GRADIENT_MODES)
-    if mode is not None:
-        return mode in NO_GRADIENT
+    quiet = interp.contexts.within(NO_GRADIENT, GRADIENT)
+    if quiet is not None:
+        return quiet
     setting = interp.state.modes.get(QUIET)
     if setting is None:
         return False

@@ -94,7 +94,7 @@ class OwnDraws:
         if site is None or not name or CPU_CONTEXT in self.run.contexts:
             return
         loops = [one.key for one in self.run.loops if generator.birth < one.start]
-        if loops and self.run.contexts.innermost(NO_GRADIENT) is None:
+        if loops and not self.run.contexts.within(NO_GRADIENT):
             self.own_draws.update((site, name, loop) for loop in loops)
 
     def unsaved_generators(self, loops: Iterable[str], kept: Iterable[Site]) -> list[str]:

@@ -468,7 +468,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
 
     def _drawn_for_items(self) -> None:
         """Something is drawn for the items of a loader: where it keeps its workers, these go on from there."""
-        if self.run.contexts.innermost(NO_GRADIENT) is not None:
+        if self.run.contexts.within(NO_GRADIENT):
             return
         for one in self.run.used:
             if _keeps_workers(one):
@@ -646,7 +646,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         persistent = event.value if isinstance(event.value, v.Obj) and _persists(event.value) else None
         own = shuffled_with(event.value)
         # Asked last, because a call that asks for the gradient mode runs once for each mode.
-        if (own is None and persistent is None) or self.run.contexts.innermost(NO_GRADIENT) is not None:
+        if (own is None and persistent is None) or self.run.contexts.within(NO_GRADIENT):
             return
         if persistent is not None:
             birth = persistent.birth

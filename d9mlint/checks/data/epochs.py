@@ -63,7 +63,7 @@ class Epochs(Rule):
         entry = self.run.kb.role(call.api, _BY_EPOCH)
         if entry is None or all_hold(call.args, entry.when) is not True:
             return
-        if self.run.contexts.innermost(NO_GRADIENT) is not None:
+        if self.run.contexts.within(NO_GRADIENT):
             # The order in which a model is evaluated changes nothing.
             return
         self.samplers.append(Where(self.run, call.node, call.api))
@@ -88,7 +88,7 @@ class Epochs(Rule):
         nested = any(one is not loop and one.frame.env is loop.frame.env for one in self.run.loops)
         for site in sorted(sites):
             self.iterated.add((site, loop.key))
-            if self.run.contexts.innermost(NO_GRADIENT) is not None:
+            if self.run.contexts.within(NO_GRADIENT):
                 self.evaluated.add(site)
             if nested:
                 self.repeated.add(site)

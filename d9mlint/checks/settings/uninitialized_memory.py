@@ -28,7 +28,7 @@ from d9mlint.interp.events import (
     OperatorEvent,
 )
 from d9mlint.interp.library.own_gradients import is_followed
-from d9mlint.interp.listening import on, on_object_attribute
+from d9mlint.interp.listening import on, on_call_if, on_call_with_objects, on_object_attribute
 from d9mlint.interp.memory import marks_values, remembered
 from d9mlint.interp.named_sizes import Size, counts, is_whole, names_of_size, size_of
 from d9mlint.interp.places import Where
@@ -58,6 +58,7 @@ ANY = _MOST_ROWS + 1
 _MOST_FROM_END = 8
 """Rows at an end of such a dimension that are taken to be none of the other end."""
 _META = frozenset({"torch.device", "accelerate.init_empty_weights", "torch._subclasses.FakeTensorMode"})
+_FILLING = frozenset({"fills-parameters", "writes-where"})
 _OBJECTS = frozenset({"object", "O", "builtins.object", "numpy.object_"})
 
 
@@ -173,13 +174,11 @@ class UninitializedMemory(Rule):
 
     # -------------------------------------------------------------------------------------- calls
 
-    @on(CallEvent)
-    def call(self, event: CallEvent) -> None:
-        """Something is called."""
+    @on_call_if(lambda rule, api: not _FILLING.isdisjoint(rule.run.kb.by_role(api)))
+    def fills(self, event: CallEvent) -> None:
+        """Something is called that fills parameters, or elements where a condition holds."""
         roles = self.run.kb.by_role(event.api)
-        given = () if "saves-checkpoint" in roles or "copies" in roles else event.args.values()
-        if "fills-parameters" in roles or any(map(_is_state, (event.owner, *given))):
-            # What a state dictionary holds are the parameters, which may be filled there.
+        if "fills-parameters" in roles:
             self.filled = True
         partly = roles.get("writes-where")
         if partly is not None and _writes_some(event.args, partly):
@@ -191,6 +190,15 @@ class UninitializedMemory(Rule):
                 f"pass `{partly.arg}=`, filled with what these elements shall be",
                 subject=event.api,
             )
+
+    @on_call_with_objects
+    def call(self, event: CallEvent) -> None:
+        """Something is called."""
+        roles = self.run.kb.by_role(event.api)
+        given = () if "saves-checkpoint" in roles or "copies" in roles else event.args.values()
+        if any(map(_is_state, (event.owner, *given))):
+            # What a state dictionary holds are the parameters, which may be filled there.
+            self.filled = True
         owner = _watched(self.run, event.owner)
         name = event.api.rpartition(".")[2]
         if owner is not None and not roles.keys() & {"views", "copies", "looks-only"}:
@@ -385,7 +393,7 @@ def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     sizes = _sizes(memory)
     if sizes is not None and 0 in sizes:
         return None
-    if "buffer" in args.kw or interp.contexts.innermost(_META) is not None:
+    if "buffer" in args.kw or interp.contexts.within(_META):
         return None
     device = args.kw.get("device")
     if isinstance(device, v.Lit) and device.value == "meta":

@@ -33,8 +33,10 @@ def written(interp: Interp, target: v.Value) -> None:
     elif isinstance(target, v.Obj) and target.api == _DATA:
         parameter = target.args.pos[0]
     module = parameter.attrs.get(tensors.MODULE_OF) if isinstance(parameter, v.Obj) else None
+    if not isinstance(module, (v.Inst, v.Obj)):
+        return
     loop = interp.loops[-1] if interp.loops else None
-    if not isinstance(module, (v.Inst, v.Obj)) or loop is None or loop.frame is not interp.frame:
+    if loop is None or loop.frame is not interp.frame:
         return
     stmt = loop.stmt
     if not isinstance(stmt, m.For) or not _stands_in(interp.statement, stmt.body):
