@@ -17,6 +17,7 @@ from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import returned_places, stops_gradient
 from d9mlint.checks.ops.dimensions import has_more
+from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed, reached_by
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
@@ -65,7 +66,7 @@ from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_meth
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.naming import is_left_in_program, kept_layer, module_variable, needs_form_only
 from d9mlint.interp.places import Moment, Where
-from d9mlint.interp.shapes import MASKS, TF_TENSOR, form, has_one_element, is_dtype, is_number
+from d9mlint.interp.shapes import MASKS, TF_TENSOR, form, has_one_element, is_number
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import CUBLAS, WARN_ONLY
@@ -97,7 +98,6 @@ TF_LIBRARIES = frozenset({"tensorflow", "keras"})
 # Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
 OWN_DEVICE = frozenset({"catboost", "lightgbm", "xgboost", "jax", "cupy", "cuml"})
 CODES = frozenset({"DET401", "DET402", "DET403", "DET404", "DET405", "DET407"})
-CALLED = ".__call__"
 GET_ITEM = "torch.Tensor.__getitem__"
 PRODUCT = f"{TENSOR}.__matmul__"
 SET_ITEM = "torch.Tensor.__setitem__"
@@ -165,19 +165,7 @@ class Candidate(NamedTuple):
         return self._replace(place=self.place.replayed(replay))
 
 
-class Feed(NamedTuple):
-    """What a layer is called with: where the inputs of models are made that it depends on, and whether it depends on
-    nothing else."""
-
-    inputs: frozenset[Site] = frozenset()
-    whole: bool = True
-
-
-ANY_INPUT = Site("", 0, 0)
-"""Stands for the inputs of models of which it is not known where they are made."""
-
-
-class Ops(ModesByWay, XlaDevices, Rule):
+class Ops(ModesByWay, XlaDevices, Feeds, Rule):
     """DET401-DET405 and DET407: all calls of ops that the knowledge base knows."""
 
     codes = tuple(sorted(CODES))
@@ -199,12 +187,8 @@ class Ops(ModesByWay, XlaDevices, Rule):
     """The same of whether one was called with something in which a variable of TensorFlow may take part."""
     composed = noted(list[bool])
     """Models of Keras that are called with what others gave: gradients may go through them to their inputs."""
-    reached = noted(list[Site])
-    """Where inputs of models are made through which gradients may go to what another model gives."""
     vectors = noted(list[Site])
     """Where positions in a vector are made, which elements of that are taken by."""
-    fed_by = remembered_table(tuple[str, int], Feed)
-    """What layers are called with, by where they are made."""
     switched = remembered_table(tuple[str, int], bool)
     """Whether the variable of a layer is trained that a later assignment decides it of, by where the layer is made."""
     unfrozen = remembered(bool)
@@ -300,7 +284,7 @@ class Ops(ModesByWay, XlaDevices, Rule):
                     self._called_on((part.file.path, part.node.end), obj, args)
         if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
             self.composed.add(True)
-            for site in _reached(self.run, obj, args):
+            for site in reached_by(self.run, obj, args):
                 self.reached.add(site)
         for entry in self.run.kb.ops(obj.api):
             if entry.only_seen and entry.at == "use" and gradients.is_taken_of_layer(self.run, obj):
@@ -332,10 +316,9 @@ class Ops(ModesByWay, XlaDevices, Rule):
             self.graded[made] = graph or not (still or no_gradient(self.run))
         if not self.with_variables.get(made):
             first = args.pos[0] if args.pos else None
-            self.with_variables[made] = first is None or not _is_fixed(self.run, first)
+            self.with_variables[made] = first is None or not is_fixed(self.run, first)
         if self.run.kb.role(obj.api, "no-weights") is not None:
-            earlier = self.fed_by.get(made) or Feed()
-            self.fed_by[made] = _joined([earlier, *(_feed(self.run, value) for value in args.values())])
+            self._fed(obj, [feed_of(self.run, value) for value in args.values()])
         for entry in self.run.kb.ops(obj.api):
             key = (*made, entry.id)
             if entry.unless_called and not self.called.get(key):
@@ -953,77 +936,11 @@ def _runs_otherwise(cls: v.Cls) -> bool:
 def _without_variables(interp: RunView, call: CallEvent, entry: OpEntry) -> bool:
     """Whether no trainable variable takes part in the inputs of an op of TensorFlow that its gradient is of."""
     inputs = [call.args.get(one.arg, one.pos) for one in entry.through]
-    return bool(inputs) and all(value is not None and _is_fixed(interp, value) for value in inputs)
-
-
-def _is_fixed(interp: RunView, value: v.Value) -> bool:
-    if isinstance(value, (v.Lit, v.Ext)):
-        return True
-    if isinstance(value, v.Items):
-        return not value.open and all(_is_fixed(interp, one) for one in value.elts)
-    if isinstance(value, v.AnyOf):
-        return all(_is_fixed(interp, one) for one in value.values)
-    if not isinstance(value, v.Obj):
-        return False
-    role = interp.kb.role(value.api, "no-variable")
-    if role is not None:
-        return all_hold(value.args, role.when, value.owner) is True
-    if not value.api.startswith("tf."):
-        # Methods of arrays give arrays.
-        owner = value.owner
-        return isinstance(owner, v.Obj) and value.api.startswith(f"{owner.api}.") and _is_fixed(interp, owner)
-    # Tests and positions have no gradient. What other functions give has variables where their inputs do.
-    dtype = form(value).dtype
-    if dtype is not None and (is_dtype(dtype, "integer") or dtype == "bool"):
-        return True
-    known = interp.kb.tensor(value.api)
-    inputs = list(value.args.values())
-    if known is not None and known.grad == "first":
-        return bool(value.args.pos) and _is_fixed(interp, value.args.pos[0])
-    return known is not None and known.grad == "inputs" and all(_is_fixed(interp, one) for one in inputs)
-
-
-def _feed(interp: RunView, value: v.Value, depth: int = 0) -> Feed:
-    """What a tensor is computed of by layers without weights."""
-    if isinstance(value, v.Items) and not value.open:
-        return _joined([_feed(interp, one, depth) for one in value.elts])
-    if isinstance(value, v.AnyOf):
-        return _joined([_feed(interp, one, depth) for one in value.values])
-    if not isinstance(value, v.Obj) or depth > _LAYERS:
-        return Feed(whole=isinstance(value, v.Lit))
-    if interp.kb.role(value.api, "model-input") is not None:
-        site = made_at(value)
-        return Feed(frozenset([site])) if site is not None else Feed(whole=False)
-    layer = value.owner
-    if isinstance(layer, v.Obj) and value.api.endswith(CALLED) and interp.kb.role(layer.api, "no-weights"):
-        return _joined([_feed(interp, one, depth + 1) for one in value.args.values()])
-    return Feed(whole=_is_fixed(interp, value))
+    return bool(inputs) and all(value is not None and is_fixed(interp, value) for value in inputs)
 
 
 _GIVING_LAYERS = ("children", "modules", "get_submodule")
 """In the names of methods and attributes that give the layers of a module without naming them."""
-_LAYERS = 8
-"""How many layers are looked through."""
-
-
-def _joined(feeds: list[Feed]) -> Feed:
-    return Feed(frozenset().union(*(one.inputs for one in feeds)), all(one.whole for one in feeds))
-
-
-def _reached(interp: RunView, model: v.Obj, args: v.Args) -> list[Site]:
-    """Where the inputs of a model are made that it is given what may depend on variables for."""
-    wanted, given = model.args.get("inputs", 0), args.get("inputs", 0)
-    pairs = [(wanted, given)]
-    if isinstance(wanted, v.Items):
-        if not isinstance(given, v.Items) or wanted.open or given.open or len(wanted.elts) != len(given.elts):
-            return [ANY_INPUT]
-        pairs = list(zip(wanted.elts, given.elts, strict=True))
-    found: list[Site] = []
-    for one, value in pairs:
-        if value is None or not detached(value):
-            feed = _feed(interp, one) if one is not None else Feed(whole=False)
-            found += sorted(feed.inputs) if feed.inputs and feed.whole else [ANY_INPUT]
-    return found
 
 
 def _only_fed(rule: Ops, made: tuple[str, int]) -> bool:
