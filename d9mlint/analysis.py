@@ -205,18 +205,22 @@ def open_job(data: bytes) -> AnalysisJob:
         raise UsageError(
             f"{packed.root} is missing there: the project must have the same path on all workers."
         )
+    layered = [
+        knowledge.load_layers([msgspec.msgpack.decode(layer, type=Compiled) for layer in layers])
+        for layers, *_ in packed.shares
+    ]
     project = Project(
         [ProjectFile(path, relative, one) for path, relative, one in facts if one is not None],
         packed.root,
+        layered,
         frozenset(packed.libraries),
         packed.named,
     )
     analyzers = []
-    for layers, targets, device, codes, names, digest in packed.shares:
+    for known, (_, targets, device, codes, names, digest) in zip(layered, packed.shares, strict=True):
         plugins = find_plugins(names, "configuration", packed.root)
         if plugins_digest(plugins) != digest:
             raise UsageError(f"the files of plugin {', '.join(names)} differ there.")
-        known = knowledge.load_layers([msgspec.msgpack.decode(layer, type=Compiled) for layer in layers])
         rules = Rules(known, codes, plugins)
         analyzers.append(Analyzer(project, known, targets, device[0], rules, device_given=device[1]))
     return AnalysisJob(analyzers)

@@ -483,7 +483,7 @@ def _plan(
     files = [ProjectFile(p, relative_to(p, found.root), f) for p, f in by_path.items()]
     named, unknown = named_entries(parts, by_path)
     libraries = known.importable | _asked_for(targets)
-    project = Project(files, found.root, libraries, named)
+    project = Project(files, found.root, layered, libraries, named)
     # Files that a nested configuration excludes are still part of the program, under the root's settings.
     nested = frozenset(path for part in parts[1:] for path in part.files)
     shares: list[Share] = []
@@ -509,7 +509,9 @@ def _plan(
             if releases:
                 key = content_digest(repr((key, sorted(releases.items()))).encode())
             if len(parts) > 1:
-                key = content_digest(repr((key, part.pins, sorted(codes))).encode())
+                # What one part knows of frameworks makes entry points of the project.
+                layers = [_digest(one.files) for one in own]
+                key = content_digest(repr((key, part.pins, sorted(codes), layers)).encode())
             kept = EntryCache(cache.place, key, known_files, facts_cache.get, len(parts))
             keys.append(key)
         shares.append(Share(analyzer, part.files if shares else frozenset(by_path) - nested, kept))
@@ -724,6 +726,14 @@ def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, S
     sources = Sources({path: _content(path, found) for path in found.files})
     cache, _ = usable_cache(settings, found.root)
     return found, sources, _gather(sources, settings, cache)
+
+
+def knowledge_of(found: Discovery, parts: Sequence[Part]) -> list[Knowledge]:
+    """What each part of a project knows, with the user's own facts. Raises UsageError for what cannot be read."""
+    from d9mlint.knowledge import load_with
+
+    top = boundary(found.root)
+    return [load_with(_own(part, top).files, top) for part in parts]
 
 
 def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]:

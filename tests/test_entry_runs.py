@@ -39,7 +39,7 @@ def run(files: Mapping[str, str], torch: str = "2.6") -> Runs:
     facts = [ProjectFile(f"{ROOT}/{name}", name, extract(text, "")) for name, text in files.items()]
     known = knowledge.load()
     targets = find_targets("/nowhere", torch_version=torch, tensorflow_version="2.15")
-    return analyze(Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known, known.rules)))
+    return analyze(Analyzer(Project(facts, ROOT, [known]), known, targets, "cuda", Rules(known, known.rules)))
 
 
 def of_entry(runs: Runs, name: str) -> EntryReport:
@@ -773,7 +773,7 @@ def test_reports_are_the_same_from_any_number_of_processes() -> None:
     targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
     expected = run({**LIBRARY, **ENTRIES})
     for jobs in (1, 2, 7):
-        analyzer = Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known, known.rules))
+        analyzer = Analyzer(Project(facts, ROOT, [known]), known, targets, "cuda", Rules(known, known.rules))
         assert analyze(analyzer, executor_for(jobs)) == expected
 
 
@@ -824,8 +824,9 @@ def test_what_an_import_reports_is_reported_for_every_entry_point() -> None:
 
 def test_what_only_might_be_done_is_no_effect_of_an_import() -> None:
     facts = [ProjectFile(f"{ROOT}/run.py", "run.py", extract("x = 1\n", ""))]
-    project = Project(facts, ROOT)
-    interp = Interp(project.modules, knowledge.load(), entry=project.modules.files[0])
+    known = knowledge.load()
+    project = Project(facts, ROOT, [known])
+    interp = Interp(project.modules, known, entry=project.modules.files[0])
     start_models(interp)
     interp.run_file(project.modules.files[0], "__main__")
     interp.frame = interp.base_frame(Mod("__main__", project.modules.files[0]), project.modules.files[0])

@@ -128,6 +128,68 @@ def test_each_project_of_a_run_has_its_own_facts(run: Run, project: Project) -> 
     assert "two/train.py:4" in out and "one/train.py" not in out
 
 
+STARTS = """\
+aliases:
+  acme.shortcuts.job: acme.jobs.job
+roles:
+  - {role: starts, library: acme, apis: [acme.jobs.job, acme.App.task, acme.Flow]}
+  - {role: starts-named, library: acme, apis: [acme], more: [run_round]}
+"""
+DRAW = "    import torch\n    return torch.rand(3)\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"from acme.jobs import job\n\n\n@job\ndef train():\n{DRAW}",
+        f"from acme import jobs\n\n\n@jobs.job(retries=2)\ndef train():\n{DRAW}",
+        f"from acme.shortcuts import job\n\n\n@job\ndef train():\n{DRAW}",
+        f"import acme\n\napp = acme.App()\n\n\n@app.task\ndef train():\n{DRAW}",
+        "import acme\nimport torch\n\n\nclass Train(acme.Flow):\n    def step(self):\n        return torch.rand(3)\n",
+        f"import acme\n\n\ndef run_round():\n{DRAW}",
+    ],
+)
+def test_frameworks_that_start_programs(run: Run, project: Project, code: str) -> None:
+    root = project({"steps.py": code, "facts.yaml": STARTS, "pyproject.toml": CONFIGURATION})
+    assert codes(run, root, "--select=DET101") == ["DET101"]
+    assert codes(run, root, "--select=DET101", "--isolated") == []
+    # A function that the framework does not start is no program.
+    other = code.replace("run_round", "run_trial").replace("acme", "acmes").replace("jobs", "works")
+    (root / "steps.py").write_text(other)
+    assert codes(run, root, "--select=DET101") == []
+
+
+@pytest.mark.parametrize(
+    "options", [["--executor=serial"], ["--executor=processes", "--jobs=2", "--no-cache"]]
+)
+def test_programs_of_frameworks_are_found_by_the_facts_of_their_project(
+    run: Run, project: Project, options: list[str]
+) -> None:
+    code = f"from acme.jobs import job\n\n\n@job\ndef train():\n{DRAW}"
+    root = project(
+        {
+            "one/steps.py": code,
+            "one/facts.yaml": STARTS,
+            "one/pyproject.toml": CONFIGURATION,
+            "two/steps.py": code,
+            "pyproject.toml": "[tool.d9mlint]\n",
+        }
+    )
+    out = run("--output-format=concise", "--select=DET101", *options, cwd=root).out
+    assert "one/steps.py:7" in out and "two/steps.py" not in out
+    (root / "one/facts.yaml").write_text(STARTS.replace("acme.jobs.job,", "acme.jobs.work,"))
+    assert "steps.py" not in run("--output-format=concise", "--select=DET101", *options, cwd=root).out
+    (root / "one/facts.yaml").write_text(STARTS)
+    assert run("--output-format=concise", "--select=DET101", *options, cwd=root).out == out
+
+
+def test_the_graph_has_the_programs_of_frameworks(run: Run, project: Project) -> None:
+    code = f"from acme.jobs import job\n\n\n@job\ndef train():\n{DRAW}"
+    root = project({"steps.py": code, "facts.yaml": STARTS, "pyproject.toml": CONFIGURATION})
+    graph = json.loads(run("graph", "--output-format=json", cwd=root).out)
+    assert [entry["entry"] for entry in graph["entries"]] == ["steps.py"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -13,8 +13,7 @@ from d9mlint.config.settings import Settings
 from d9mlint.config.targets import find_targets
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import statements
-from d9mlint.knowledge import load
-from d9mlint.pipeline import gather_files
+from d9mlint.pipeline import gather_files, knowledge_of
 from d9mlint.project.entry_points import find_entries, imported_files
 from d9mlint.project.modules import Found, ModuleFile, Modules
 from d9mlint.report.graph import Graph
@@ -24,12 +23,15 @@ def entry_graph(paths: Sequence[str], settings: Settings) -> Graph:
     """The entry points among ``paths``, and what they reach."""
     found, _, facts = gather_files(paths, settings)
     files = [ModuleFile(p, relative_to(p, found.root), f) for p, f in facts.items()]
-    modules = Modules(files, found.root, load().importable | find_targets(found.root).libraries)
+    parts = split(found, settings)
+    layered = knowledge_of(found, parts)
+    libraries = layered[0].importable | find_targets(found.root).libraries
+    modules = Modules(files, found.root, libraries)
     result: list[dict[str, Any]] = []
     edges: set[tuple[str, str]] = set()
     seen: set[str] = set()
-    named, _ = named_entries(split(found, settings), facts)
-    for entry in find_entries(modules, imported_files(modules), named):
+    named, _ = named_entries(parts, facts)
+    for entry in find_entries(modules, imported_files(modules, layered), layered, named):
         if entry.file.path in found.reported:
             reached = _reached(modules, entry.file, edges)
             seen.update(file.relative for file in reached)

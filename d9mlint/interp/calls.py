@@ -81,6 +81,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     RepeatedEvent,
     ResultEvent,
+    RoundEvent,
 )
 from d9mlint.interp.failing import has_raised
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
@@ -88,6 +89,7 @@ from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library import (
     asked_states,
     bindings,
+    carried,
     command_line_files,
     commands,
     configs,
@@ -1463,6 +1465,8 @@ def _callbacks(
             if isinstance(one, v.Inst):
                 run_methods(interp, one, node)
     caller = found.entry if found is not None else None
+    rounds = interp.kb.role(api, "repeats")
+    carry = carried.carry_of(interp, rounds, args) if rounds is not None else None
     for value in args.values():
         for one in v.alternatives(value):
             if isinstance(one, v.Func) and one.key in interp.decorated:
@@ -1473,7 +1477,11 @@ def _callbacks(
                     _rank(interp, api, one, args, node, owner)
                     continue
                 passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
+                if rounds is not None and carry is not None:
+                    passed = carried.given_to_first(interp, rounds, carry)
                 given = call(interp, one, each or passed, node)
+                if rounds is not None and carry is not None:
+                    interp.listeners.tell(RoundEvent(carried.handed_on(rounds, given)))
                 if is_managed(given):
                     # It enters the context manager of which it is given the function.
                     manage(interp, given, lambda _: None, node)

@@ -92,12 +92,14 @@ class RuleSet(Protocol):
 
 
 class Project:
-    """The files of a project, linked, with what all analysis runs of it have in common."""
+    """The files of a project, linked, with what all analysis runs of it have in common. ``layered`` is the knowledge of
+    each of its parts, which knows the frameworks that start programs."""
 
     def __init__(
         self,
         files: Iterable[ProjectFile],
         root: str,
+        layered: Iterable[Knowledge],
         libraries: frozenset[str] = frozenset(),
         named: Iterable[tuple[str, str]] = (),
         before: Project | None = None,
@@ -115,10 +117,11 @@ class Project:
         self.root = root
         self.libraries = libraries
         self.named = named
+        self.layered = list(dict.fromkeys(layered))
         # What is named as an entry point is run for itself, whoever imports it too.
-        self.imported = imported_files(self.modules) - {path for path, _ in named}
+        self.imported = imported_files(self.modules, self.layered) - {path for path, _ in named}
         self.used = self.imported & used_files(self.modules)
-        self.entries: list[Entry] = find_entries(self.modules, self.imported, named)
+        self.entries: list[Entry] = find_entries(self.modules, self.imported, self.layered, named)
         self.index = {file.path: i for i, file in enumerate(self.modules.files)}
         self.import_order = ImportOrder(self.modules)
 

@@ -73,6 +73,12 @@ class AnswerEvent(NamedTuple):
     value: v.Value
 
 
+class RoundEvent(NamedTuple):
+    """A library that calls a function in rounds has called it for the first: what it gives the next round."""
+
+    carry: v.Value
+
+
 class ResultEvent(NamedTuple):
     """What a library call gave, for calls whose result is an object."""
 
@@ -349,6 +355,7 @@ Event = (
     | DecoratorEvent
     | DecoratedCallEvent
     | AnswerEvent
+    | RoundEvent
     | ResultEvent
     | ObjectCallEvent
     | AttributeEvent

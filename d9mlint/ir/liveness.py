@@ -543,8 +543,7 @@ class _Liveness:
         targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
         written: set[str] = set()
         _stored(stmt, written)
-        plain = all(isinstance(one, m.Name) and "." not in one.id for one in targets)
-        dead = plain and written <= self.names and not written & live
+        dead = all(map(_is_plain, targets)) and written <= self.names and not written & live
         (self.dead if dead else self.live).add(stmt.start)
         # What stands in an index or before a dot is read.
         others = [one for one in targets if not (isinstance(one, m.Name) and "." not in one.id)]
@@ -583,6 +582,15 @@ class _Liveness:
             handled |= self._uses([handler.type] if handler.type is not None else [])
         inner = exits._replace(raised=handled)
         return self.block(stmt.body, self.block(stmt.orelse, after, exits), inner) | handled
+
+
+def _is_plain(target: m.Expr) -> bool:
+    """Whether an assignment to a target stores in variables alone, and in nothing that an object holds."""
+    if isinstance(target, m.Seq):
+        return all(map(_is_plain, target.elts))
+    if isinstance(target, m.Star):
+        return _is_plain(target.value)
+    return isinstance(target, m.Name) and "." not in target.id
 
 
 def _stored(stmt: m.Assign | m.AnnAssign, names: set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import passing
 from d9mlint.ir.traversal import nodes
+from d9mlint.knowledge import Knowledge
 from d9mlint.project.frameworks import is_loaded_by_framework, is_looked_for
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
@@ -48,10 +49,14 @@ class Entry(NamedTuple):
 
 
 def find_entries(
-    modules: Modules, imported: frozenset[str], named: Iterable[tuple[str, str]] = ()
+    modules: Modules,
+    imported: frozenset[str],
+    layered: Sequence[Knowledge],
+    named: Iterable[tuple[str, str]] = (),
 ) -> list[Entry]:
-    """All entry points of a project, in path order; ``imported`` are the files that other files import, ``named``
-    the files that the configuration names, with the function to call."""
+    """All entry points of a project, in path order; ``imported`` are the files that other files import, ``layered`` what
+    each part of the project knows of frameworks, ``named`` the files that the configuration names, with the function to
+    call."""
     entries: list[Entry] = []
     console = dict(_console_scripts(modules))
     wanted: dict[str, list[str]] = {}
@@ -79,7 +84,7 @@ def find_entries(
             _acts(file.facts.functions[0].body)
             or _computes(file)
             or runs_what_it_imports(modules, file)
-            or is_loaded_by_framework(modules, file)
+            or any(is_loaded_by_framework(known, modules, file) for known in layered)
         ):
             entries.append(Entry(file, "script"))
         if file.path in console and not any(e.file is file for e in entries):
@@ -206,12 +211,12 @@ def _imports(body: list[m.Stmt]) -> Iterator[m.Import | m.ImportFrom]:
                 yield from _imports(handler.body)
 
 
-def imported_files(modules: Modules) -> frozenset[str]:
+def imported_files(modules: Modules, layered: Sequence[Knowledge]) -> frozenset[str]:
     """Paths of the files that some other file imports at its top level or in a function.
 
     Scripts that import each other and that nothing else imports are started all the same: they are not among them.
     In a package, such a cycle is how its modules belong together. Nor is a file among them that frameworks find in its
-    package.
+    package, by what a part of the project knows of them (``layered``).
     """
     imports = {file.path: imports_of(modules, file) for file in passing(modules.files)}
     # What a test has of a server is started without it.
@@ -227,7 +232,11 @@ def imported_files(modules: Modules) -> frozenset[str]:
         package = any(os.path.basename(path) == "__init__.py" for path in cycle)
         if not package and not any(targets & cycle for path, targets in imports.items() if path not in cycle):
             found -= cycle
-    return found - {path for path in found if is_looked_for(modules, modules.by_path[path], imports)}
+    return found - {
+        path
+        for path in found
+        if any(is_looked_for(known, modules, modules.by_path[path], imports) for known in layered)
+    }
 
 
 def used_files(modules: Modules) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from d9mlint.ir import nodes as m
-from d9mlint.knowledge import Knowledge, load
+from d9mlint.knowledge import Knowledge
 from d9mlint.knowledge.schema import Role
 from d9mlint.project.modules import ModuleFile, Modules
 
@@ -13,10 +13,10 @@ _DECORATORS: tuple[Role, ...] = ("registers", "registers-start", "starts")
 """What decorators do with functions and classes that a framework then calls."""
 
 
-def is_loaded_by_framework(modules: Modules, file: ModuleFile) -> bool:
+def is_loaded_by_framework(known: Knowledge, modules: Modules, file: ModuleFile) -> bool:
     """Whether a file defines at its top level what a framework calls: a decorator registers it, it is a class that is
     derived from one that the framework looks for, or it has a name that the framework looks for."""
-    known, functions = load(), file.facts.functions
+    functions = file.facts.functions
     if started_by_name(known, file):
         return True
     decorators = [one for fn in functions if fn.parent == 0 and fn.cls < 0 for one in fn.decorators]
@@ -28,10 +28,12 @@ def is_loaded_by_framework(modules: Modules, file: ModuleFile) -> bool:
     )
 
 
-def is_looked_for(modules: Modules, file: ModuleFile, imports: Mapping[str, frozenset[str]]) -> bool:
+def is_looked_for(
+    known: Knowledge, modules: Modules, file: ModuleFile, imports: Mapping[str, frozenset[str]]
+) -> bool:
     """Whether a framework looks for what a file defines by its name, and nothing else imports the file than the package
     in which it is, so that the framework finds it there; ``imports`` are the files that each file imports."""
-    if not started_by_name(load(), file):
+    if not started_by_name(known, file):
         return False
     importers = [modules.by_path[path] for path, targets in imports.items() if file.path in targets]
     return all(one.is_package and one.directory == file.directory for one in importers)

@@ -210,9 +210,11 @@ class Engine:
         sources.replace(path, content)
         forget()
         files = [ProjectFile(f, relative_to(f, found.root), x) for f, x in sorted(facts.items())]
-        libraries = plan.project.libraries
+        old_project = plan.project
         named, _ = named_entries(parts, facts)
-        project = Project(files, found.root, libraries, named, plan.project)
+        project = Project(
+            files, found.root, old_project.layered, old_project.libraries, named, before=old_project
+        )
         same = [f.path for f in project.modules.files] == [f.path for f in plan.project.modules.files]
         if not same:
             # Reports mean files by their places among all files.

@@ -58,7 +58,8 @@ def analyzer(files: Files) -> Analyzer:
     """What makes the reports of a project."""
     known = knowledge.load()
     targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
-    project = Project([ProjectFile(f"{ROOT}/{name}", name, facts) for name, facts in files.items()], ROOT)
+    read = [ProjectFile(f"{ROOT}/{name}", name, facts) for name, facts in files.items()]
+    project = Project(read, ROOT, [known])
     return Analyzer(project, known, targets, "cuda", Rules(known, known.rules))
 
 

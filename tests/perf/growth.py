@@ -146,7 +146,7 @@ def measure(program: Program) -> tuple[int, float, bool]:
     facts = [ProjectFile(f"{ROOT}/{name}", name, extract(text, "")) for name, text in program.items()]
     known = knowledge.load()
     targets = find_targets("/nowhere", torch_version="2.6", tensorflow_version="2.15")
-    analyzer = Analyzer(Project(facts, ROOT), known, targets, "cuda", Rules(known, known.rules))
+    analyzer = Analyzer(Project(facts, ROOT, [known]), known, targets, "cuda", Rules(known, known.rules))
     began = time.process_time()
     runs = analyze(analyzer)
     return (

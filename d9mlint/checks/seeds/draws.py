@@ -729,7 +729,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return
         if entry.in_place and entry.kind in _GIVING and is_unread(self.run, node):
             return
-        if entry.kind == "shuffle" and entry.at != "use" and is_unread_split(self.run, node):
+        divides = entry.kind == "split" or (entry.kind == "shuffle" and entry.at != "use")
+        if divides and not entry.in_place and is_unread_split(self.run, node):
             return
         if entry.kind == "draw" and self.run.importing and (variable := kept_in(self.run, node)) is not None:
             self.imported.setdefault(self.run.here(node), lambda: variable)

@@ -8,8 +8,9 @@ from d9mlint.base.findings import Severity, Step
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.interp import values as v
 from d9mlint.interp.context import HANDED
-from d9mlint.interp.events import CallEvent, Loop, LoopEvent, ResultEvent
-from d9mlint.interp.library.keys import KEY
+from d9mlint.interp.events import CallEvent, Loop, LoopEvent, ResultEvent, RoundEvent
+from d9mlint.interp.library.carried import carry_of, keys_in
+from d9mlint.interp.library.keys import is_key
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import Tick, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Where, calls
@@ -51,7 +52,8 @@ class Use(NamedTuple):
     """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, the variable
     or attribute that it was read from, the object whose method it was given to, when, what folds something into the
     key before it draws, the calls that stand in these loops of functions that are given the key, into how many keys it
-    is split, as far as that is known, and which of the loops are run round by round."""
+    is split, as far as that is known, which of the loops are run round by round, and whether the key is one of several that
+    an index picks."""
 
     place: Where
     call: str
@@ -65,6 +67,16 @@ class Use(NamedTuple):
     calls: tuple[GivenIn, ...]
     parts: int | None
     unrolled: tuple[str, ...]
+    picked: bool
+
+
+class Rounds(NamedTuple):
+    """A call of a library that calls a function in rounds: when it began, the keys that the first round is given, by birth,
+    and those of them that nothing had used."""
+
+    began: Tick
+    carried: tuple[Tick, ...]
+    unused: tuple[Tick, ...]
 
 
 class Keys(Rule):
@@ -73,8 +85,8 @@ class Keys(Rule):
     codes = ("DET114",)
     used = marks_path(Use)
     """Uses by the key's own number, and where they stand."""
-    repeated = remembered(tuple[Tick, ...])
-    """When the calls began that are running and call a function again and again."""
+    repeated = remembered(tuple[Rounds, ...])
+    """The calls that are running and call a function again and again."""
     first_given = remembered_table(tuple[str, str], Step)
     """Which call of a function is the first that is given a key again, by the key's number and the call in words."""
 
@@ -100,7 +112,23 @@ class Keys(Rule):
     @on_call_if(lambda rule, api: "repeats" in rule.run.kb.by_role(api))
     def rounds(self, call: CallEvent) -> None:
         """A library begins to call a function in rounds."""
-        self.repeated = (*self.repeated, Tick(self.run.now))
+        role = self.run.kb.role(call.api, "repeats")
+        carry = carry_of(self.run, role, call.args) if role is not None else None
+        carried = [Tick(key.birth) for key in keys_in(self.run, carry)] if carry is not None else []
+        used = {int(of.partition(_AT)[0]) for of, _ in self.used.items()}
+        unused = tuple(key for key in carried if key not in used)
+        self.repeated = (*self.repeated, Rounds(Tick(self.run.now), tuple(carried), unused))
+
+    @on(RoundEvent)
+    def next_round(self, event: RoundEvent) -> None:
+        """The first round has ended: a key that it used and hands on is used in each round."""
+        rounds = self.repeated[-1] if self.repeated else None
+        if rounds is None:
+            return
+        kept = {str(key.birth) for key in keys_in(self.run, event.carry) if key.birth in rounds.unused}
+        uses = [use for of, use in self.used.items() if of.partition(_AT)[0] in kept]
+        for use in (one for one in uses if not one.picked):
+            self._again(use.place, use.name, "")
 
     @on(ResultEvent)
     def rounds_end(self, event: ResultEvent) -> None:
@@ -115,7 +143,7 @@ class Keys(Rule):
             self._round(event.loop)
 
     def _use(self, call: CallEvent, value: v.Value, node: m.Expr | None) -> None:
-        if not isinstance(value, v.Obj) or not _is_key(self.run, value):
+        if not isinstance(value, v.Obj) or not is_key(self.run, value):
             return
         key = str(value.birth)
         name = node.id if isinstance(node, m.Name) else "this key"
@@ -171,9 +199,16 @@ class Keys(Rule):
             _given_in(self.run, place, value),
             parts,
             _unrolled(self.run),
+            _is_picked(self.run, node),
         )
         self.used[f"{key}{_AT}{use.place.site.start}"] = use
-        in_rounds = bool(self.repeated) and value.birth <= self.repeated[-1]
+        # What a round is given, it may hand on otherwise.
+        in_rounds = (
+            bool(self.repeated)
+            and not use.picked
+            and value.birth <= self.repeated[-1].began
+            and not any(value.birth in rounds.carried for rounds in self.repeated)
+        )
         if in_rounds or (isinstance(node, m.Name) and _in_comprehension(self.run, call.node, name)):
             self._again(use.place, name, "")
 
@@ -298,12 +333,6 @@ def _split_by(by: str) -> str:
     )
 
 
-def _is_key(interp: RunView, value: v.Value) -> bool:
-    return isinstance(value, v.Obj) and (
-        value.type == KEY or interp.kb.role(value.api, "makes-key") is not None
-    )
-
-
 def _given_again(interp: RunView, call: CallEvent, name: str) -> bool:
     """Whether the same call is run again with a key that its function was given.
 
@@ -385,6 +414,19 @@ def _is_for_some_rounds(interp: RunView, loop: Loop, place: Where) -> bool:
         for stmt in statements(loop.stmt.body)
         if isinstance(stmt, m.If)
     )
+
+
+def _is_picked(interp: RunView, node: m.Expr | None) -> bool:
+    """Whether a key is one of several, by an index that is no constant: the next round may take another one."""
+    if isinstance(node, m.Name) and interp.frame.func is not None:
+        bound = [stmt for stmt in statements(interp.frame.func.fn.body) if isinstance(stmt, m.Assign)]
+        return any(
+            _is_picked(interp, stmt.value)
+            for stmt in bound
+            if isinstance(stmt.value, m.Subscript)
+            and any(isinstance(one, m.Name) and one.id == node.id for one in stmt.targets)
+        )
+    return isinstance(node, m.Subscript) and not isinstance(node.index, m.Const)
 
 
 def _gives_back(fn: m.Function, name: str) -> bool:

@@ -8,10 +8,16 @@ from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 KEY = "jax.random.key"
 """The class of keys."""
 _MOST = 16
+
+
+def is_key(run: RunView, value: v.Value) -> bool:
+    """Whether a value is a key, or an array of keys."""
+    return isinstance(value, v.Obj) and (value.type == KEY or run.kb.role(value.api, "makes-key") is not None)
 
 
 def _split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
