@@ -325,6 +325,8 @@ class Activity:
 
     steps = remembered(list[str])
     """The attributes in which steps of graphs are stored; empty for one that is not stored in one alone."""
+    gradients_on_cpu = remembered(set[bool])
+    """Whether the gradients that are added to graphs of TensorFlow by themselves are put on the CPU."""
 
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
@@ -507,8 +509,10 @@ class Activity:
             name = call.api.rpartition(".")[2]
             if name != "gradient" and self._interp.kb_matches("tensorflow", "<2.0"):
                 # A step of a graph, which a session may run.
-                # What computes its gradients is put where it is made, unless they were made before.
-                cpu = name == "minimize" and within_cpu(self._interp.contexts)
+                # What computes its gradients is put where it is made, or where they were made before.
+                cpu = within_cpu(self._interp.contexts) and (
+                    name == "minimize" or self.gradients_on_cpu == {True}
+                )
                 place = Where(self._interp, call.node, name)
                 self.steps.append(_attribute_that_holds(self._interp.statement, call.node))
                 self._interp.places.setdefault(GRAPH_STEP_CPU if cpu else GRAPH_STEP, place)
@@ -521,6 +525,11 @@ class Activity:
                 return
             _applied(self._interp)
             _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else "gradient")
+
+    @on_method("compute_gradients", "gradient")
+    def optimizer_gradient(self, call: CallEvent) -> None:
+        """``optimizer.compute_gradients(loss)``, or ``tape.gradient(loss, variables)``."""
+        self.gradients_on_cpu.add(within_cpu(self._interp.contexts))
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "takes-gradients") is not None)
     def tf_named(self, call: CallEvent) -> None:
@@ -536,6 +545,7 @@ class Activity:
     def graph_gradient(self, call: CallEvent) -> None:
         """``tf.gradients(loss, inputs)``."""
         role = self.kb.role(call.api, "graph-gradient")
+        self.gradients_on_cpu.add(within_cpu(self._interp.contexts))
         if role is not None and not within_cpu(self._interp.contexts):
             flag = GRAPH_APPLIED if "applied" in role.more else GRAPH_GRADIENT
             self._interp.places.setdefault(flag, Where(self._interp, call.node, call.api))
@@ -993,8 +1003,9 @@ def _run_graph(interp: Interp) -> None:
     """The step of a graph is run: the place at which it was made is where the program trains."""
     places = interp.places
     step = places.get(GRAPH_STEP) or places[GRAPH_STEP_CPU]
+    # The device around the call that runs it changes nothing.
     cpu = GRAPH_STEP not in places and OTHER_DEVICE not in interp.state.flags
-    for flag in (TF_FIT, TRAIN, TF_TRAIN_CPU if cpu or within_cpu(interp.contexts) else TF_TRAIN):
+    for flag in (TF_FIT, TRAIN, TF_TRAIN_CPU if cpu else TF_TRAIN):
         interp.places.setdefault(flag, step)
 
 

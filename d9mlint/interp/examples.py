@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.calls import owner_types
 from d9mlint.interp.dummies import is_unchanged, uses_of
 from d9mlint.interp.naming import called_in_library, is_private, running
 from d9mlint.interp.order_reductions import FORM
@@ -26,13 +27,20 @@ _EVALUATES = "eval"
 """The method that puts a model into the mode of evaluation."""
 _KEEPING = frozenset({"views", "copies", "looks-only"})
 """Roles of methods that only give a tensor in another form."""
+_SAME_ELEMENTS = frozenset({"views", "copies", "holds", "same-elements"})
+"""Roles of functions that only give their first argument in another form."""
 
 
 def traced_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives is an example that a model is traced with, and beside that
     only given to models whose results nothing reads."""
     function, stmt = running(run), run.statement
-    if function is None or not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
+    if function is None:
+        return False
+    followed = _Followed(run, function)
+    if followed.is_example(node):
+        return True
+    if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
         return False
     target, above = stmt.targets[0], parents(function)
     child = node
@@ -40,9 +48,7 @@ def traced_only(run: RunView, node: Any) -> bool:
         parent = above.get(id(child))
         # `torch.rand(3) if image is None else image`
         chosen = isinstance(parent, m.IfExp) and parent.test is not child
-        if not (
-            chosen or isinstance(parent, m.Attr) or (isinstance(parent, m.Call) and parent.func is child)
-        ):
+        if not (chosen or isinstance(parent, m.Attr) or followed.is_same(child, parent)):
             return False
         child = parent
     if not isinstance(target, m.Name) or "." in target.id:
@@ -53,7 +59,6 @@ def traced_only(run: RunView, node: Any) -> bool:
             continue
         if not _stands_before(function, stmt, one):
             found.append(one)
-    followed = _Followed(run, function)
     rest = [one for one in found if not followed.is_example(one)]
     followed.traced = len(rest) < len(found)
     return (
@@ -88,20 +93,79 @@ class _Followed:
         """Whether it is given to a model, or to what asserts something: one that nothing is asked of is an example of how
         to draw."""
 
-    def is_example(self, node: m.Name) -> bool:
-        """Whether a model is traced with a variable."""
-        argument: Any = node
-        call = self._above.get(id(node))
-        while isinstance(call, m.Keyword) or (isinstance(call, m.Seq) and call.kind == "t"):
-            argument, call = call, self._above.get(id(call))
-        if not isinstance(call, m.Call) or "." in node.id:
+    def is_example(self, node: m.Expr) -> bool:
+        """Whether a model is traced with a variable, or with what an expression gives, or with an array of that."""
+        if isinstance(node, m.Name) and "." in node.id:
             return False
-        role = self._run.kb.role(called_in_library(self._run, call), "form-only")
+        child: Any = node
+        while (user := self._above.get(id(child))) is not None:
+            if isinstance(user, m.Call) and user.func is not child:
+                if self._is_example_of(child, user):
+                    return True
+            elif isinstance(user, m.Attr):
+                call = self._above.get(id(user))
+                if not isinstance(call, m.Call) or call.func is not user or not self._keeps(user.name):
+                    return False
+            if not isinstance(user, (m.Attr, m.Keyword)) and not self.is_same(child, user):
+                return False
+            child = user
+        return False
+
+    def is_same(self, node: Any, user: Any) -> bool:
+        """Whether what an expression around another one gives has the elements of that, or some of them."""
+        if isinstance(user, m.Subscript):
+            return user.value is node
+        if not isinstance(user, m.Call):
+            return isinstance(user, m.Seq)
+        if user.func is node:
+            return True
+        roles = self._run.kb.by_role(called_in_library(self._run, user))
+        return not _SAME_ELEMENTS.isdisjoint(roles) and any(one is node for one in user.args[:1])
+
+    def _is_example_of(self, argument: Any, call: m.Call) -> bool:
+        """Whether a call traces a model with an argument of it."""
+        role = next(
+            (
+                role
+                for api in (called_in_library(self._run, call), *self._methods(call))
+                if (role := self._run.kb.role(api, "form-only")) is not None
+            ),
+            None,
+        )
         if role is None:
             return False
         if isinstance(argument, m.Keyword):
-            return argument.name == role.arg
-        return role.pos is not None and any(one is argument for one in call.args[role.pos : role.pos + 1])
+            return argument.name == role.arg or bool(role.more)
+        if role.pos is None:
+            return False
+        last = None if role.more else role.pos + 1
+        return any(one is argument for one in call.args[role.pos : last])
+
+    def _methods(self, call: m.Call) -> list[str]:
+        """The canonical names of the library's methods that a call may be of."""
+        run, func = self._run, call.func
+        if isinstance(func, m.Attr) and isinstance(func.value, m.Call):
+            return [f"{kind}.{func.name}" for kind in self._made_by(func.value)]
+        if not isinstance(func, m.Name) or "." not in func.id:
+            return []
+        found = run.value_of(func)
+        if isinstance(found, v.Member):
+            return [f"{kind}.{found.name}" for kind in owner_types(run, found.owner)]
+        # What has the method may be made later.
+        owner, _, name = func.id.rpartition(".")
+        made = [
+            self._made_by(one.value) if isinstance(one.value, m.Call) else []
+            for one in nodes(self._function.body)
+            if isinstance(one, m.Assign) and owner in liveness.stored_names(one)
+        ]
+        return [f"{kind}.{name}" for kind in made[0]] if len(made) == 1 else []
+
+    def _made_by(self, call: m.Call) -> list[str]:
+        """The canonical names of the library classes of the object that a call makes."""
+        made = self._run.value_of(call.func) if isinstance(call.func, m.Name) else None
+        return (
+            owner_types(self._run, made) if isinstance(made, v.Cls) else [called_in_library(self._run, call)]
+        )
 
     def comes_to_nothing(self, node: m.Name, depth: int = 0) -> bool:
         """Whether what a variable holds is only given to models, and nothing but an assert reads what these give."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from d9mlint.base.findings import Severity
 from d9mlint.base.options import given_in_words
@@ -14,6 +14,7 @@ from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import PLAYED
 from d9mlint.interp.events import CallEvent, EndEvent, ResultEvent
+from d9mlint.interp.examples import traced_only
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.library.environments import INSIDE, is_own
 from d9mlint.interp.listening import on, on_call_if, on_method
@@ -100,7 +101,7 @@ class Environments(Rule):
         if space:
             if name == "seed":
                 self._seed_space(call.owner)
-            elif name == "sample" and self.made and not needs_form_only(self.run, call.node):
+            elif name == "sample" and self.made and not self._is_form(call.node):
                 self._sample(Where(self.run, call.node, space), call.owner)
             return
         owner = call.owner
@@ -113,7 +114,7 @@ class Environments(Rule):
                 entry.kind == "sampler"
                 and OWN in entry.draws
                 and frozenset() not in self.samples
-                and not needs_form_only(self.run, call.node)
+                and not self._is_form(call.node)
             ):
                 seed = owner.args.kw.get(entry.seed_arg) if isinstance(owner, v.Obj) else None
                 if seed is None or v.is_none(seed) is True:
@@ -152,6 +153,10 @@ class Environments(Rule):
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _is_form(self, node: Any) -> bool:
+        """Whether the program only asks a sample for its form, or gives it to a model as an example."""
+        return needs_form_only(self.run, node) or traced_only(self.run, node)
 
     def _of_base(self, call: CallEvent) -> bool:
         """Whether a method of an environment of the project calls the library's one that it replaces: it is about this
