@@ -559,27 +559,15 @@ class Orders:
         entry = interp.kb.order(api, owner is not None)
         self.remedy = entry.help if entry is not None and entry.role == "carry" else ""
         try:
-            return self._result(interp, entry, api, args, node, result, owner)
+            if owner is not None:
+                order_cells.called(interp, api, args, node, result, owner)
+            if not self.origins:
+                return self._called(interp, entry, api, args, node, result, owner)
+            ranked = order_identifiers.ranked(interp, entry, api, args, node, owner)
+            result = self._called(interp, entry, api, args, node, result, owner)
+            return order_identifiers.called(self, entry, api, args, result, owner, ranked)
         finally:
             self.remedy = ""
-
-    def _result(
-        self,
-        interp: Interp,
-        entry: OrderEntry | None,
-        api: str,
-        args: v.Args,
-        node: Any,
-        result: v.Value,
-        owner: v.Value | None,
-    ) -> v.Value:
-        if owner is not None:
-            order_cells.called(interp, api, args, node, result, owner)
-        if not self.origins:
-            return self._called(interp, entry, api, args, node, result, owner)
-        ranked = order_identifiers.ranked(interp, entry, api, args, node, owner)
-        result = self._called(interp, entry, api, args, node, result, owner)
-        return order_identifiers.called(self, entry, api, args, result, owner, ranked)
 
     def _called(
         self,

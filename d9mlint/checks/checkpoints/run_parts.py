@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from d9mlint.base.terminal import listed
@@ -55,13 +56,12 @@ class RunParts(Rule):
         if role is not None:
             self.remedy[role.library] = role.more[0]
         self.unseen = self.unseen or call.args.star or call.args.dstar
-        given = [one for value in call.args.values() for one in v.alternatives(value)]
-        self.taken.update(filter(None, (made_at(one) for one in given if isinstance(one, v.Obj))))
+        self.taken.update(_places(call.args.values()))
 
     @on_method(*_STATES)
     def asked(self, call: CallEvent) -> None:
         """The program saves or restores the state of an object itself."""
-        self.taken.update(_parts(call))
+        self.taken.update(_places([call.owner] if call.owner is not None else []))
 
     @on_call_if(lambda rule, api: makes_scheduler(rule.run, api))
     def scheduler(self, call: CallEvent) -> None:
@@ -127,7 +127,7 @@ class RunParts(Rule):
             return
 
 
-def _parts(call: CallEvent) -> set[Site]:
-    """Where the object was made whose method is called."""
-    owners = v.alternatives(call.owner) if call.owner is not None else ()
-    return {site for one in owners if isinstance(one, v.Obj) and (site := made_at(one)) is not None}
+def _places(values: Iterable[v.Value]) -> set[Site]:
+    """Where the objects were made that are among some values."""
+    objects = (one for value in values for one in v.alternatives(value) if isinstance(one, v.Obj))
+    return {site for one in objects if (site := made_at(one)) is not None}
