@@ -120,6 +120,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         if value.type == PATH and name in ("parent", "parents"):
             known = name == "parent" and own_paths.path_of(value) is not None
             return own_paths.above(value, 1) if known else value
+        if value.type == PATH and (part := own_paths.name_part(value, name)) is not None:
+            return part
         if name == "dataset" and interp.kb.role(value.type or value.api, "takes-items") is not None:
             return value.args.get("dataset", 0) or v.UNKNOWN
         if name == "sampler" and value.type == "torch.utils.data.DataLoader":
@@ -243,6 +245,10 @@ def _mod_attribute(interp: Interp, mod: v.Mod, name: str) -> v.Value:
     return v.Ext(f"{mod.env.stars[-1]}.{name}") if mod.env.stars else v.UNKNOWN
 
 
+_SET_BY_TEXT = ("setattr", "exec", "__dict__.update")
+"""Parts of names by which code gives objects attributes whose names it computes."""
+
+
 def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value:
     held: v.Value | None = dict.get(inst.attrs, name)
     if held is None:
@@ -258,7 +264,9 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
     if name == "__class__":
         return inst.cls
     if name == "__dict__":
-        return v.Mapping(inst.attrs, open=True)
+        # Libraries give objects of classes that are derived from theirs further attributes.
+        more = bool(inst.cls.external_bases()) or interp.mentions(_SET_BY_TEXT)
+        return v.Mapping(inst.attrs, open=more)
     if found is not None:
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":

@@ -331,10 +331,9 @@ def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
     if first is None and interp.frame.func is None and not interp.frame.is_class:
         return _globals(interp, api, args, node)
-    if isinstance(first, (v.Obj, v.Inst)):
-        known = isinstance(first, v.Obj) and first.type == opt.NAMESPACE
-        return v.Mapping(first.attrs, open=not known)
-    if isinstance(first, (v.Ext, v.Mod)):
+    if isinstance(first, v.Obj):
+        return v.Mapping(first.attrs, open=first.type != opt.NAMESPACE)
+    if isinstance(first, (v.Inst, v.Ext, v.Mod)):
         return interp.attribute(first, "__dict__", node)
     return first if isinstance(first, v.Mapping) else None
 
@@ -1272,6 +1271,7 @@ MODELS: dict[str, Model] = {
     **PROCESS_MODELS,
     **ENVIRONMENT_MODELS,
     **PYTHON_FILE_MODELS,
+    **own_paths.OWN_PATH_MODELS,
     **REFLECTION_MODELS,
     **ROW_MODELS,
     "hydra.initialize": opt.hydra_initialize,

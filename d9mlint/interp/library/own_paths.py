@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
 
 SAME_PATH = frozenset(
     {
@@ -27,7 +32,9 @@ JOINED = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath", "pathlib
 """What joins the parts of a path."""
 _FOLDER = "os.path.dirname"
 _BESIDE = "pathlib.Path.with_name"
+_OTHER_ENDING = "pathlib.Path.with_suffix"
 _DEEPEST = 12
+_NAME_PARTS = frozenset({"name", "stem", "suffix"})
 ABOVE = v.Lit(os.pardir)
 
 
@@ -38,7 +45,7 @@ def path_of(value: v.Value | None, depth: int = 0) -> str | None:
     put_together = value.attrs.get(v.PARTS) if value.api == v.TEXT else None
     if isinstance(put_together, v.Items):
         return _of_text(put_together.elts, depth)
-    if value.api in SAME_PATH or value.api in JOINED or value.api in (_FOLDER, _BESIDE):
+    if value.api in SAME_PATH or value.api in JOINED or value.api in (_FOLDER, _BESIDE, _OTHER_ENDING):
         first = value.owner if value.owner is not None else value.args.get("", 0)
         if first is v.UNKNOWN:
             path = value.file.path if value.file is not None and _is_own(value.node) else None
@@ -53,8 +60,54 @@ def path_of(value: v.Value | None, depth: int = 0) -> str | None:
             if not isinstance(one, v.Lit) or not isinstance(one.value, str):
                 return None
             parts.append(one.value)
+        if value.api == _OTHER_ENDING:
+            return os.path.splitext(path)[0] + "".join(parts[1:])
         return os.path.normpath(os.path.join(*parts))
     return None
+
+
+def own_name(value: v.Value | None) -> str | None:
+    """The last part of a path that is made of the place of a file of the project, where the program writes it so: what an
+    option may have put into the path is no part of it."""
+    path = path_of(value) if not _has_option(value) else None
+    return os.path.basename(path) if path is not None else None
+
+
+def _has_option(value: v.Value | None, depth: int = 0) -> bool:
+    if isinstance(value, v.Lit):
+        return bool(value.option)
+    if not isinstance(value, v.Obj) or depth > _DEEPEST:
+        return False
+    put_together = value.attrs.get(v.PARTS)
+    parts = put_together.elts if isinstance(put_together, v.Items) else []
+    return any(_has_option(one, depth + 1) for one in (value.owner, *value.args.pos, *parts))
+
+
+def name_part(value: v.Obj, name: str) -> v.Value | None:
+    """``Path(__file__).stem``: a part of the name of a file of the project, from the attributes of its path."""
+    own = own_name(value) if name in _NAME_PARTS else None
+    return v.Lit(getattr(PurePosixPath(own), name)) if own else None
+
+
+def _basename(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    given = args.get("p", 0)
+    if given is v.UNKNOWN and _is_own(node):
+        return v.Lit(os.path.basename(interp.frame.file.path))
+    own = own_name(given)
+    return v.Lit(own) if own else None
+
+
+def _splitext(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    given = args.get("p", 0)
+    if not isinstance(given, v.Lit) or not isinstance(given.value, str):
+        return None
+    return v.Items("t", [v.Lit(part, given.option) for part in os.path.splitext(given.value)])
+
+
+OWN_PATH_MODELS: dict[str, Callable[[Interp, str, v.Args, Any], v.Value | None]] = {
+    "os.path.basename": _basename,
+    "os.path.splitext": _splitext,
+}
 
 
 def _of_text(parts: list[v.Value], depth: int) -> str | None:
