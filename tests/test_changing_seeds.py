@@ -70,6 +70,11 @@ def test_a_seed_that_no_option_replaces_is_an_error(tmp_path: Path, body: str) -
     assert [(severity, named) for severity, _, named in _found(tmp_path, body)] == [("error", False)]
 
 
+def test_a_generator_that_only_an_option_seeds_is_drawn_from(tmp_path: Path) -> None:
+    body = "if args.seed is not None:\n    random.seed(args.seed)\ntorch.manual_seed(drawn())"
+    assert _found(tmp_path, body) == [("warning", "give `--seed` a default value", True)]
+
+
 def test_an_option_that_lets_a_seed_be_set_is_no_seed(tmp_path: Path) -> None:
     body = "if args.trials > 1:\n    torch.manual_seed(int(time.time()))"
     ((severity, help, named),) = _found(tmp_path, body)

@@ -100,6 +100,7 @@ from d9mlint.interp.library import (
     hooks,
     inputs,
     kept_arguments,
+    own_dicts,
     own_gradients,
     own_methods,
     process_groups,
@@ -827,6 +828,9 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
         interp.state.alive = False
         interp.state.raised = True
         return v.UNKNOWN
+    dictionary = own_dicts.make(interp, cls, args, node)
+    if dictionary is not None:
+        return dictionary
     inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
     if interp.repeating and cls.find("forward") is not None:
         made_in_round(interp, inst)
