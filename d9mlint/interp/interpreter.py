@@ -440,7 +440,7 @@ class Interp:
         """The project module that an absolute import means in a file of ``directory``; ``anywhere`` in the project
         where the program has extended the search path and it is on none of the usual ones."""
         if anywhere:
-            return self.modules.anywhere(name)
+            return self.modules.anywhere(name, directory)
         return self.modules.absolute_in(directory, self.first_on_path, name)
 
     def look_first_in(self, directory: str) -> None:

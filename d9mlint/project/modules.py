@@ -203,7 +203,11 @@ class Modules:
             return self._found[key]
         parts = name.split(".")
         result: Found | None = None
-        bases = self.search_path(directory, entry_directory, parts[0] in self.libraries)
+        bases = [
+            one
+            for one in self.search_path(directory, entry_directory, parts[0] in self.libraries)
+            if one == entry_directory or not self._is_own_package(one, parts[0], directory)
+        ]
         for base in bases:
             found = self.at(base, parts)
             if found is not None and found.file is not None:
@@ -221,10 +225,20 @@ class Modules:
         self._found[key] = result
         return result
 
-    def anywhere(self, name: str) -> Found | None:
-        """The one file in the tree that an import may mean by its name, wherever it is: for programs that
-        extend ``sys.path`` when they run, or are started with a ``PYTHONPATH``."""
-        found = self.named(name)
+    def _is_own_package(self, base: str, name: str, directory: str) -> bool:
+        """Whether a file of ``directory`` lies in the package of this name, which has a longer one, as ``loggers.clearml``:
+        the library is meant for which the package is."""
+        return self._is_package(base) and is_below(directory, posixpath.join(base, name))
+
+    def anywhere(self, name: str, directory: str = "") -> Found | None:
+        """The one file in the tree that an import in a file of ``directory`` may mean by its name, wherever it is: for
+        programs that extend ``sys.path`` when they run, or are started with a ``PYTHONPATH``."""
+        top, found = name.partition(".")[0], self.named(name)
+        found = [
+            file
+            for file in found
+            if not self._is_own_package(_above(file, name.count(".") + 1), top, directory)
+        ]
         if len(found) > 1:
             # What lies in a package is imported by the name of that.
             parts = name.count(".") + 1
