@@ -86,11 +86,16 @@ def counters_of(loop: Loop) -> list[v.Value]:
 
 
 def counted_in(loop: Loop) -> list[m.Name]:
-    """The variables that the body of a loop counts."""
+    """The variables that the body of a loop counts: in steps of a size that is written, or that it does not change."""
     counted = [
         one.target
         for one in statements(loop.stmt.body)
-        if isinstance(one, m.AugAssign) and one.op == "+" and isinstance(one.value, m.Const)
+        if isinstance(one, m.AugAssign)
+        and one.op == "+"
+        and (
+            isinstance(one.value, m.Const)
+            or (isinstance(one.value, m.Name) and not _is_assigned(loop, one.value))
+        )
     ]
     return [one for one in counted if isinstance(one, m.Name)]
 
