@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import collated, enumerations, made_tables, parted, shapes, tensors
@@ -654,6 +654,12 @@ def put_on_device(value: v.Value, device: str) -> None:
             one.attrs[MOVED] = v.Lit(device) if device else v.UNKNOWN
 
 
+def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:
+    """A dictionary takes over the items of one that is not known: where that was loaded, they need no gradients."""
+    if isinstance(value, v.Obj) and value.form is not None and value.api == tensors.BATCH:
+        into[UNKNOWN_KEY, getattr(node, "start", 0)] = tensors.make(tensors.BATCH, value.form, True)
+
+
 def _parameter(parameters: v.Obj) -> v.Value:
     """One of ``module.parameters()``, or of ``module.named_parameters()`` with its name."""
     module = parameters.attrs[tensors.MODULE_OF]
@@ -904,7 +910,9 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         for x in held
     )
-    return v.join(held) if held and known else v.UNKNOWN
+    # The key may be one of those that are known, too.
+    trained = [x for x in value.items.values() if shapes.form(x).grad]
+    return v.join([*held, *trained][: v.MAX_ALTERNATIVES]) if held and known else v.UNKNOWN
 
 
 def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:

@@ -32,6 +32,7 @@ from d9mlint.interp.data import (
     entropy,
     is_entropy,
     is_graph_tensor,
+    keep_items,
     own_code,
     part_of,
     rest_of,
@@ -454,6 +455,7 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
                 result.open = result.open or value.open
             else:
                 result.open = True
+                keep_items(result.items, value, item)
             continue
         known = interp.eval(key)
         if isinstance(known, v.Lit):

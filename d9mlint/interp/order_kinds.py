@@ -38,6 +38,8 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
     if isinstance(value, v.Lit):
         # `choice(10)` chooses among numbers.
         return TEXT if isinstance(value.value, str) else NUMBER if isinstance(value.value, int) else ""
+    if isinstance(value, v.Obj) and value.api == v.GIVEN:
+        return kind_of(interp, value, depth + 1)
     if isinstance(value, v.Obj):
         parts = _tuple_parts(value, node)
         if parts is not None:
@@ -52,6 +54,10 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
     if value is v.UNKNOWN and node is not None:
         return _annotated(interp, node, inside=True) or (NUMBER if _is_column(node) else "")
     return ""
+
+
+_OF_TYPES = {"builtins.int": NUMBER, "builtins.float": NUMBER, "builtins.bool": NUMBER, "builtins.str": TEXT}
+"""What the types of options make of a text."""
 
 
 def _tuple_parts(value: v.Obj, node: m.Expr | None) -> list[tuple[v.Value, m.Expr | None]] | None:
@@ -412,6 +418,9 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.Ext):
         return TEXT if value.name == "sys.argv" else ""
     if isinstance(value, v.Obj):
+        if value.api == v.GIVEN:
+            made = value.args.get("", 0)
+            return _OF_TYPES.get(made.name, "") if isinstance(made, v.Ext) else ""
         if value.api == "builtins.id":
             return OBJECT
         if value.type == "pathlib.Path":

@@ -40,6 +40,11 @@ def is_only_shown(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
     return _Look(interp, fn, node).shown(node)
 
 
+def is_only_raised(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
+    """Whether what an expression gives, and what is made from it, only stands in the text of an exception."""
+    return fn is not None and _Look(interp, fn, node, raised=True).shown(node)
+
+
 def is_only_viewed(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
     """Whether what an expression draws, and what is chosen by it, is only shown to a person on a screen or on a page: in no
     line of text that is printed or logged."""
@@ -66,14 +71,22 @@ def _is_of_split(node: m.Expr, fn: m.Function) -> bool:
 class _Look:
     """One question, about an element or slice: ``asked`` are variables that have been looked at already, ``parts`` those
     that hold the slice itself. ``within`` is whether it is asked in a function that gets it. With ``views``, text that is
-    printed or logged is no look, and ``is_viewed`` is whether anything is seen otherwise."""
+    printed or logged is no look, and ``is_viewed`` is whether anything is seen otherwise. With ``raised``, only what an
+    exception says is one."""
 
     def __init__(
-        self, interp: Interp, fn: m.Function, part: m.Expr, within: bool = False, views: bool = False
+        self,
+        interp: Interp,
+        fn: m.Function,
+        part: m.Expr,
+        within: bool = False,
+        views: bool = False,
+        raised: bool = False,
     ) -> None:
         self.interp = interp
         self.within = within
         self.views = views
+        self.raised = raised
         self.is_viewed = False
         self.part = part
         self.parts: set[str] = set()
@@ -89,8 +102,10 @@ class _Look:
             if isinstance(user, m.Attr) and not FORM.isdisjoint(user.name.split(".")):
                 # That of one element is taken to be that of all.
                 return True
-            if isinstance(user, m.ExprStmt | m.Assert | m.Raise):
+            if isinstance(user, m.Assert | m.Raise):
                 return True
+            if isinstance(user, m.ExprStmt):
+                return not self.raised
             if isinstance(user, m.Assign):
                 if node is self.part:
                     self.parts |= {one.id for one in user.targets if isinstance(one, m.Name)}
@@ -205,7 +220,7 @@ class _Look:
             # A page names what a model has found by its position in the listing.
             return False
         if entry.role == "show" or entry.shows:
-            if self.views and (entry.as_data or not entry.shows):
+            if self.raised or (self.views and (entry.as_data or not entry.shows)):
                 return False
             self.is_viewed = True
             return not any(self._keeps_figure(one) for one in self._calls())
@@ -241,7 +256,7 @@ class _Look:
         param = called.fn.params[place]
         if param.kind not in "pa" or called.decorated:
             return False
-        look = _Look(self.interp, called.fn, self.part, within=True, views=self.views)
+        look = _Look(self.interp, called.fn, self.part, True, self.views, self.raised)
         only = not may_be_shared(called.file.facts, called.fn, {param.name}) and all(
             map(look._read, variables(called.fn).get(param.name, ()))
         )

@@ -1286,6 +1286,8 @@ class Orders:
         ):
             self._shown(interp, order)
             return v.UNKNOWN if result is value else result
+        if order_looks.is_only_raised(interp, node, running(interp)):
+            return result
         self.decide(order)
         return result
 

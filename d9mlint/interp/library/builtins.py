@@ -28,6 +28,7 @@ from d9mlint.interp.data import (
     happens_once,
     is_entropy,
     is_graph_dataset,
+    keep_items,
     member_by_name,
     position,
     put_on_device,
@@ -314,6 +315,7 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
             items[key.value if isinstance(key, v.Lit) else ("unknown key", index)] = value
     elif first is not None:
         is_open = True
+        keep_items(items, first, node)
     items.update(args.kw)
     return v.Mapping(items, is_open)
 
@@ -818,6 +820,8 @@ def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
                 owner.open = True
             if isinstance(value, v.Mapping):
                 owner.items.update(value.items)
+            else:
+                keep_items(owner.items, value, node)
             scope = scope_of(interp, node)
             if scope is not None:
                 update_scope(scope, value)

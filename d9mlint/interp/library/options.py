@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import PARSED
+from d9mlint.interp.data import element
 from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import (
     STORED,
@@ -109,14 +110,14 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     required = args.get("required")
     if required is not None and v.truth(required) is True and not kind:
         # It is always given: its default is never used.
-        default = _one_of(args.get("choices"))
+        default = _one_of(interp, args, node, args.get("choices"))
     elif default is None:
         if kind == "store_true":
             default = v.FALSE
         elif kind == "store_false":
             default = v.TRUE
         elif not label.startswith("-"):
-            default = _one_of(args.get("choices"))
+            default = _one_of(interp, args, node, args.get("choices"))
         else:
             default = (owner.attrs.get(_USUAL) if isinstance(owner, v.Obj) else None) or v.NONE
     choices = args.get("choices")
@@ -166,14 +167,29 @@ def _never_none(value: v.Value) -> v.Value:
     return v.Lit(value.value, value.option, value.instead, value.choices, never_none=True)
 
 
+_LISTS: Final = frozenset({"builtins.list", "builtins.tuple", "builtins.range", "builtins.sorted"})
 _LAUNCHED: Final = "given-by-launcher"
 """The role of options that the program gives which starts the processes: their defaults decide nothing."""
 
 
-def _one_of(choices: v.Value | None) -> v.Value:
+def _one_of(interp: Interp, args: v.Args, node: Any, choices: v.Value | None) -> v.Value:
     """The value of an option that has to be given."""
     known = _literals(choices)
-    return v.join(known) if 1 < len(known) <= v.MAX_ALTERNATIVES else v.Obj(v.GIVEN)
+    if 1 < len(known) <= v.MAX_ALTERNATIVES:
+        return v.join(known)
+    return _typed(interp, args, node)
+
+
+def _typed(interp: Interp, args: v.Args, node: Any = None) -> v.Value:
+    """The value of an option that is given: its type may be known, or a function of the program makes a list of a text."""
+    made = args.kw.get("type")
+    if isinstance(made, v.Func) and len(made.fn.params) == 1:
+        found = interp.call(made, v.Args([v.Obj(v.GIVEN)]), node)
+        if all(
+            isinstance(one, v.Items) or getattr(one, "api", "") in _LISTS for one in v.alternatives(found)
+        ):
+            return v.Items("l", [v.join([element(interp, one) for one in v.alternatives(found)])], True)
+    return v.Obj(v.GIVEN, "", v.Args([made] if isinstance(made, v.Ext) and made.name in _CONVERSIONS else []))
 
 
 def _literals(choices: v.Value | None) -> list[v.Lit]:
@@ -385,7 +401,7 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
         value = as_option(interp, default if default is not None else v.NONE, f"--{name.value}", choices)
         required = args.kw.get("required")
         if required is not None and v.truth(required) is True:
-            value = _one_of(args.get("enum_values", 2))
+            value = _one_of(interp, args, node, args.get("enum_values", 2))
         holder = v.Obj("absl.flags.FlagHolder", "", args, node)
         holder.attrs["value"] = value
         for head in FLAGS:
@@ -546,9 +562,17 @@ def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> Non
         if (isinstance(is_flag, v.Lit) and is_flag.value) or "/" in long:
             default = v.FALSE
         elif isinstance(required, v.Lit) and required.value:
-            default = v.Obj(v.GIVEN)
+            default = _typed(interp, args)
         else:
             default = v.NONE
+    elif (
+        isinstance(default, v.Lit)
+        and isinstance(default.value, str)
+        and isinstance(args.kw.get("type"), v.Func)
+    ):
+        # The type makes the value of a default that is a text, too.
+        made = _typed(interp, args)
+        default = default if isinstance(made, v.Obj) else made
     into[key] = as_option(interp, default, long or key, args.get("type"))
 
 
