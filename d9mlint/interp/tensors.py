@@ -313,7 +313,7 @@ def _transfer(
     if entry.grad in ("none", "leaf"):
         grad = _leaf(args, entry.grad == "leaf")
     elif entry.grad == "unknown":
-        grad = False if dtype is not None and shapes.is_dtype(dtype, "integer") else None
+        grad = None
     else:
         grad = _gradient([first] if entry.grad == "first" else inputs)
         if entry.grad == "weights" and grad is not True:
