@@ -36,7 +36,8 @@ def test_one_of_two_options_is_named_once(tmp_path: Path) -> None:
 
 
 def test_the_default_of_one_of_two_options(tmp_path: Path) -> None:
-    program = "number = args.number\nif number is not None or args.first:\n    torch.manual_seed(number)\nprint(torch.rand(3))\n"
+    test = "args.number is not None or args.first"
+    program = f"if {test}:\n    torch.manual_seed(args.number)\nprint(torch.rand(3))\n"
     (found,) = _found(tmp_path, program)
     assert found.message.endswith("unless `--number` or `--first` is given")
     assert found.help == "give `--number` or `--first` a default value"
@@ -47,3 +48,19 @@ def test_a_seed_that_is_no_value_of_an_option(tmp_path: Path, test: str) -> None
     (found,) = _found(tmp_path, f"if {test}:\n    torch.manual_seed(0)\nprint(torch.rand(3))\n")
     assert ", unless `--" in found.message
     assert found.help == "call `torch.manual_seed(seed)` at the start of train.py"
+
+
+def test_all_of_several_options_are_named(tmp_path: Path) -> None:
+    (found,) = _found(
+        tmp_path, "if args.first and args.second:\n    torch.manual_seed(0)\nprint(torch.rand(3))\n"
+    )
+    assert found.message.endswith("unless `--first` and `--second` are given")
+    nested = "if args.first:\n    if args.second:\n        torch.manual_seed(0)\nprint(torch.rand(3))\n"
+    (found,) = _found(tmp_path, nested)
+    assert found.message.endswith("unless `--first` and `--second` are given")
+
+
+def test_the_other_options_of_a_draw_are_noted(tmp_path: Path) -> None:
+    (found,) = _found(tmp_path, 'if args.first and args.mode == "test":\n    print(torch.rand(3))\n')
+    assert found.message.endswith("when `--first` is given")
+    assert [one.message for one in found.flow] == ["only if `--mode` has another value than its default"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
-from d9mlint.base.options import given_in_words, quoted
+from d9mlint.base.options import all_of, given_in_words, quoted
 from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
@@ -984,7 +984,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _give_default(self, option: str, otherwise: str) -> str:
         """What to do where only an option seeds an RNG: ``otherwise`` where the seed is no value of it."""
-        if option in self.own_seeds:
+        if any(one in self.own_seeds for one in all_of(option)):
             return otherwise
         seeding = " that is taken for a seed" if option in self.idle_defaults else ""
         return f"give {quoted(option)} a default value{seeding}"
@@ -1076,8 +1076,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         usual = _default_instead(value)
         if usual is not None and usual.option == self.run.state.aside:
             self.idle_defaults.setdefault(usual.option, partial(repr, usual.value))
-        if isinstance(value, v.Lit) and not value.option and self.run.state.aside:
-            self.own_seeds[self.run.state.aside] = True
+        aside = self.run.state.aside
+        if isinstance(value, v.Lit) and not value.option and aside:
+            self.own_seeds[aside] = True
         for rng in rngs:
             if tested:
                 self.tested.setdefault(rng, lambda: tested)
