@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _OR = " or "
+_AND = " and "
 _MOST = 3
 """So many options are named together at most."""
 
@@ -13,15 +14,31 @@ def either(option: str, other: str) -> str:
     return _OR.join(known) if len(known) <= _MOST else option
 
 
+def both(option: str, other: str) -> str:
+    """Two options that have to be given together, as one name."""
+    known = dict.fromkeys((*all_of(option), *all_of(other)))
+    return _AND.join(known) if len(known) <= _MOST else option
+
+
+def all_of(option: str) -> list[str]:
+    """The options that have to be given together; each may be one of several."""
+    return option.split(_AND)
+
+
+def quoted(option: str) -> str:
+    """An option, or several of which one or all count, as a message names it."""
+    return _AND.join(_OR.join(f"`{one}`" for one in part.split(_OR)) for part in all_of(option))
+
+
 def given_in_words(option: str) -> str:
     """That an option is given, in words. An environment variable is set, and what a configuration holds has a value
     already: a file or a class gives it."""
-    names = _OR.join(f"`{one}`" for one in option.split(_OR))
+    names, are = quoted(option), "are" if _AND in option else "is"
     if option.startswith("-"):
-        return f"{names} is given"
-    return f"{names} is set" if option.startswith("$") else f"{names} is set to another value"
+        return f"{names} {are} given"
+    return f"{names} {are} set" if option.startswith("$") else f"{names} {are} set to another value"
 
 
 def giving_help(option: str) -> str:
     """What to do so that an option has another value than by default."""
-    return f"{'pass' if option.startswith('-') else 'set'} `{option}`"
+    return f"{'pass' if option.startswith('-') else 'set'} {quoted(option)}"

@@ -24,6 +24,7 @@ from d9mlint.base.findings import (
     Severity,
     Step,
 )
+from d9mlint.base.options import quoted
 from d9mlint.base.paths import TESTS
 from d9mlint.base.terminal import listed, shortened
 from d9mlint.interp.activity import HANDS_OVER, KEEPS, LOADS, TRAIN, where
@@ -110,7 +111,7 @@ class Reporter:
             sure = Confidence.MEDIUM
         steps = place.flow
         given = place.given
-        unnamed = [f"`{one}`" for one in given if one not in violation.message]
+        unnamed = [one for one in map(quoted, given) if one not in violation.message]
         if unnamed:
             steps = (*steps, Step(*place.site, _only_if(unnamed)))
         if place.assumed:

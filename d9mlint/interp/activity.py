@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from d9mlint.base.options import given_in_words
+from d9mlint.base.options import given_in_words, quoted
 from d9mlint.interp import graph_devices, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
@@ -1240,4 +1240,4 @@ def when_given_gpus(interp: RunView) -> str:
 
 def when_selected(option: str) -> str:
     """That something holds where an option selects a GPU, in words that follow it; empty without an option."""
-    return f" when `{option}` selects a GPU" if option else ""
+    return f" when {quoted(option)} selects a GPU" if option else ""

@@ -1202,7 +1202,7 @@ def _call_external(
     elif (grouped := process_groups.asked(interp, api)) is not None:
         return grouped
     else:
-        if not interp.kb.gives(api):
+        if not interp.kb.gives(api) and interp.kb.tensor(api) is None:
             _may_fill(args, api in GOING_THROUGH)
         load_file(interp, api, args)
         if (binds := roles.get("binds-parameters")) is not None:
@@ -1483,6 +1483,8 @@ def _callbacks(
                 passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
                 if rounds is not None and carry is not None:
                     passed = carried.given_to_first(interp, rounds, carry)
+                elif rounds is not None:
+                    passed = carried.tensors_of_round(rounds, args) or passed
                 given = call(interp, one, each or passed, node)
                 if rounds is not None and carry is not None:
                     interp.listeners.tell(RoundEvent(carried.handed_on(rounds, given)))

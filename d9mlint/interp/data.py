@@ -217,10 +217,11 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     for side in (left, right):
         if is_graph_tensor(side):
             made = v.Obj(OPERATOR, "", v.Args([left, right]))
-            dtype = shapes.of_operator(left, right, op).dtype
+            shape = shapes.of_operator(left, right, op)
+            sizes = None if op == "@" else shape.sizes
             distinct, begins = tensors.places_of_rows(left, right, op)
             whole = tensors.keeps_whole(left, right, op)
-            made.start_with(shapes.Form(dtype=dtype, distinct=distinct, whole=whole, begins=begins))
+            made.start_with(shapes.Form(sizes, shape.dtype, distinct=distinct, whole=whole, begins=begins))
             return made
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
@@ -771,9 +772,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             )
         if value.form is not None:
             only = _is_only_column(node, index) and tensors.are_positions(interp, value)
-            made = tensors.make(
-                tensors.BATCH, value.form._replace(distinct=True) if only else value.form, True
-            )
+            known = tensors.of_item(interp, value, index) if is_graph_tensor(value) else value.form
+            made = tensors.make(tensors.BATCH, known._replace(distinct=True) if only else known, True)
             if value.api in tensors.LOADING and isinstance(index, v.Lit):
                 tensors.loaded_item(made, index, value)
             if "@owner" in value.attrs:

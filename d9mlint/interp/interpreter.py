@@ -28,6 +28,7 @@ from d9mlint.interp import (
     expressions,
     given_instead,
     given_options,
+    given_together,
     idle,
     missing_attributes,
     module_modes,
@@ -93,7 +94,18 @@ from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.places import running
 from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
-from d9mlint.interp.state import MAYBE, UNSEEDED, Rng, Setting, Site, State, StateTable, join_states, prefer
+from d9mlint.interp.state import (
+    MAYBE,
+    UNSEEDED,
+    Rng,
+    Setting,
+    Site,
+    State,
+    StateTable,
+    Ways,
+    join_states,
+    prefer,
+)
 from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds, unpacked
 from d9mlint.interp.trail import FUNCTIONS, Trail, every_function
 from d9mlint.interp.usage import use
@@ -241,6 +253,8 @@ class Interp:
         self.instead_notes: list[tuple[int, int]] = []
         # The values that options have in the branches that are running.
         self.asked: dict[str, Any] = {}
+        # What has to hold for each of the branches to be taken that options lead to.
+        self.given: list[Ways] = []
         # The objects of which methods run, by themselves and not for what stands in their place.
         self.apart: set[int] = set()
         # Branches that exclude each other.
@@ -1288,14 +1302,17 @@ class Interp:
             if outcome is test.answer:
                 branch()
             else:
-                met.append(given_options.writing(self, stmt.test, outcome, branch))
+                led = functools.partial(given_together.within, self, stmt.test, outcome, branch)
+                met.append(given_options.writing(self, stmt.test, outcome, led))
 
         runs: list[Callable[[], None]] = [
             functools.partial(given_options.within, self, stmt.test, outcome, functools.partial(run, outcome))
             for outcome in (True, False)
         ]
         asked, noted = given_options.values(self, stmt.test, not test.answer), len(self.noted_instead)
+        before = self.state.rng.save()
         self.branch(runs, keep=0 if test.answer else 1, option=test.option)
+        given_together.note(self, stmt, test, before)
         for instead in self.noted_instead[noted:]:
             instead.asked.update(asked)
         for one in met:

@@ -125,7 +125,9 @@ class Partings:
         it, where more is known of that than of all together, and nothing has seeded it since."""
         through: set[int] | None = None
         for parting in reversed(self._of_rngs):
-            if parting.met.get(rng) != now:
+            met = parting.met.get(rng)
+            # What has to be given for the other branch is only known behind it.
+            if met is None or met._replace(option=now.option, needs=now.needs) != now:
                 continue
             through = self.made(interp) if through is None else through
             branches = {branch for time in through if (branch := parting.branch(time)) is not None}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
 from d9mlint.interp.device_names import A_GPU
+from d9mlint.interp.given_together import needed
 from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
 
@@ -46,7 +47,9 @@ class Where:
         self.aside = interp.state.noted_aside
         # The other options that have to be given, too.
         self.others = tuple(
-            one for one in dict.fromkeys(interp.asides) if one and one not in (self.aside, A_GPU)
+            one
+            for one in dict.fromkeys([*interp.asides, *needed(interp.given)])
+            if one and one not in (self.aside, A_GPU)
         )
         self.assumed = interp.assumed
         self.order = interp.steps

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from d9mlint.base.options import quoted
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import GPU_BY_OPTION, NO_GPU, NO_GPU_FOR, TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
@@ -383,7 +384,7 @@ class Recorder:
             elif around is not None and id(around) in self._decided:
                 site, outcome = self._decided[id(around)]
                 if outcome.answer is not None:
-                    option = f", by the default of `{outcome.option}`" if outcome.option else ""
+                    option = f", by the default of {quoted(outcome.option)}" if outcome.option else ""
                     reason = f"this test is {str(outcome.answer).lower()}{option}"
                     yield Blocked(site, reason, _span(around.test))
             return

@@ -292,7 +292,9 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     if kind == "unknown":
         return None
     if kind == "input":
-        return old.sizes
+        return () if is_number(first) else old.sizes
+    if kind == "broadcast":
+        return of_operator(first, args.pos[1], "+").sizes if len(args.pos) > 1 and not args.star else None
     if kind == "positions":
         return None if "as_tuple" in args.kw else (None, None if old.sizes is None else len(old.sizes))
     if kind == "permuted":
@@ -327,7 +329,7 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     if kind == "given":
         return _given_sizes(args)
     if kind == "first":
-        return _sizes(args.get("size", 0))
+        return _sizes(args.get("size", 0) or args.kw.get("shape"))
     if kind == "second":
         return _sizes(args.get("shape", 1))
     if kind == "steps":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
+from d9mlint.base.options import both
 from d9mlint.interp.heap import ABSENT, HEAP, Activation
 
 T = TypeVar("T")
@@ -21,9 +22,22 @@ class Site(NamedTuple):
     end: int
 
 
+class Part(NamedTuple):
+    """What has to hold for a branch to be taken: an option has a value, or passes a test. ``usual``: it does by default."""
+
+    option: str
+    value: object
+    usual: bool
+
+
+Ways = tuple[frozenset[Part], ...]
+"""What has to hold for a branch to be taken: all of one of these."""
+
+
 class Rng(NamedTuple):
     """State of one RNG. ``option`` names the option that would seed it, when only its default keeps it
-    from being seeded; ``site`` is the place of that seeding; ``helper`` what may have seeded it, by its name.
+    from being seeded, and ``needs`` what has to hold of options for that; ``site`` is the place of that seeding;
+    ``helper`` what may have seeded it, by its name.
     ``parent`` is the RNG of another process that gave it its seed; ``elsewhere`` whether another graph of TensorFlow
     has been seeded, at ``site``; ``new_graph`` whether the program made the graph that is the default one, so that no
     seed at its start is for it, and ``graph`` the context that makes it the default one, or, for an ``estimator``, what its
@@ -41,6 +55,7 @@ class Rng(NamedTuple):
     graph: Site | None = None
     estimator: bool = False
     or_worker: str = ""
+    needs: Ways = ()
 
 
 class Setting(NamedTuple):
@@ -196,7 +211,7 @@ class State:
     @property
     def aside(self) -> str:
         """The option that would have to be given for the program to come here."""
-        HEAP.act.asked.add(_LED)
+        HEAP.act.asked.add(LED)
         return self._aside
 
     @aside.setter
@@ -316,14 +331,14 @@ def effect(act: Activation, before: State, after: State) -> Effect:
         else:
             hints.append((kind, name, now))
     answers = tuple((one, before.answer(one)) for one in sorted(asked))
-    aside = after.answer(_LED)
-    aside = None if aside == before.answer(_LED) else aside
+    aside = after.answer(LED)
+    aside = None if aside == before.answer(LED) else aside
     return Effect(
         answers, tuple(sorted(writes, key=_place)), tuple(sorted(hints, key=_place)), aside, after.raised
     )
 
 
-_LED: Asked = (ASIDE, "", False)
+LED: Asked = (ASIDE, "", False)
 _NOTED: Asked = (ASIDE, "noted", False)
 """The questions for the option that leads to the path: in general, and for what is recorded about a place."""
 
@@ -395,7 +410,7 @@ def prefer(main: State, other: State, option: str) -> State:
         if other.alive:
             other = other.copy()
             # Which paths are usual ones depends on how this one began.
-            HEAP.act.asked.add(_LED)
+            HEAP.act.asked.add(LED)
             other.aside = option
             return other
         return main
@@ -405,8 +420,12 @@ def prefer(main: State, other: State, option: str) -> State:
                 main.flags.setdefault(flag, site)
         for name in _differing(main.rng, other.rng):
             rng, mine = other.level(name), main.level(name)
-            if rng.level == SEEDED and mine.level == UNSEEDED and not mine.option:
+            if mine.level != UNSEEDED or mine.option:
+                continue
+            if rng.level == SEEDED:
                 main.rng[name] = Rng(UNSEEDED, option, rng.site)
+            elif rng.level == UNSEEDED and rng.option:
+                main.rng[name] = Rng(UNSEEDED, both(option, rng.option), rng.site, needs=rng.needs)
         for name in _differing(main.modes, other.modes):
             setting = other.modes.get(name)
             if setting is not None and name not in main.modes and setting.value:

@@ -312,6 +312,8 @@ def _transfer(
         sizes = shapes.of_value(entry.ranks, args if module is None else module.args)
     if entry.grad in ("none", "leaf"):
         grad = _leaf(args, entry.grad == "leaf")
+    elif entry.grad == "unknown":
+        grad = None
     else:
         grad = _gradient([first] if entry.grad == "first" else inputs)
         if entry.grad == "weights" and grad is not True:

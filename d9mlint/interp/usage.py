@@ -14,6 +14,7 @@ from d9mlint.interp.library.environments import INSIDE
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.tensors import TENSOR
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -207,6 +208,11 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
         both = obj.args.replaced(args)
         entries = tuple(one for one in entries if rng.draws_now(interp, both, one))
     interp.partings.used.append(obj)
+    if depth == 0 and isinstance(node, m.Call):
+        # What is sampled is the result of this call; with parts of the object the call only comes to what draws.
+        sampling = tuple(one for one in entries if one.kind == "sampling")
+        entries = tuple(one for one in entries if one.kind != "sampling")
+        rng.apply(interp, sampling, obj.args, node, at="use", package=obj.package, owner=obj.owner)
     if entries:
         with interp.in_file(obj.file if obj.node is not None else None):
             rng.apply(

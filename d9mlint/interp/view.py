@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.orders import Orders
     from d9mlint.interp.places import Where
-    from d9mlint.interp.state import Rng, Setting, Site, StateTable
+    from d9mlint.interp.state import Rng, Setting, Site, StateTable, Ways
     from d9mlint.interp.switches import Switches
     from d9mlint.ir import nodes as m
     from d9mlint.knowledge import Knowledge
@@ -180,6 +180,10 @@ class RunView(Protocol):
     @property
     def asides(self) -> list[str]:
         """The options of the branches that are running which their defaults do not take."""
+
+    @property
+    def given(self) -> list[Ways]:
+        """What has to hold of options for these branches to be taken."""
 
     @property
     def assumed(self) -> tuple[str, ...]:

@@ -1017,7 +1017,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of tensors; a class of ``torch.nn`` stands for calls of its modules.
 
     ``grad`` says whether it requires grad: ``none`` (no, unless ``requires_grad=`` says so), ``leaf`` (yes, unless
-    that says no), as its ``first`` input or one of its ``inputs`` does, or ``weights``: the module has parameters.
+    that says no), as its ``first`` input or one of its ``inputs`` does, ``weights``: the module has parameters, or
+    ``unknown``.
     ``device``: as its ``inputs`` or the ``first`` of them, where a ``new`` tensor is made, as the ``argument`` says,
     ``unknown``, or a name. ``sizes``: those of its first ``input``, of as many dimensions (``rank``; ``reordered`` where
     arguments name some of them), one more (``longer``, ``widened`` where that has one element) or less (``shorter``), those
@@ -1025,7 +1026,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     element (``squeezed``), those that the ``equation`` or ``pattern`` of the call names for its result, those of sequences
     of which windows are pooled (``line``), ``given`` as arguments, or as ``repeated`` or
     ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size``
-    argument, by a ``range``, by nested lists (``data``), several ``joined`` or ``stacked`` along a dimension, what
+    argument, by a ``range``, by nested lists (``data``), of two together (``broadcast``),
+    several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
     the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
@@ -1055,7 +1057,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     id: str
     apis: list[str]
-    grad: Literal["none", "leaf", "first", "inputs", "weights"] = "inputs"
+    grad: Literal["none", "leaf", "first", "inputs", "weights", "unknown"] = "inputs"
     device: Literal["inputs", "first", "new", "argument", "unknown", "cpu", "cuda", "xpu", "mps"] = "inputs"
     sizes: Literal[
         "unknown",
@@ -1081,6 +1083,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "size",
         "range",
         "data",
+        "broadcast",
         "joined",
         "stacked",
         "flat",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.options import given_in_words
+from d9mlint.base.options import given_in_words, quoted
 from d9mlint.base.paths import relative_to
 from d9mlint.base.terminal import clean
 from d9mlint.report.common import count
@@ -286,7 +286,7 @@ class Explained:
         if visit.guessed:
             yield "the receiver of a call on the way is guessed from the method's name"
         if visit.aside:
-            yield f"this path is taken only with the option `{visit.aside}`"
+            yield f"this path is taken only with the option {quoted(visit.aside)}"
         elif visit.uncertain:
             yield "a call on the way may not happen"
         named = [x for x in visit.generators if x.level != "unseeded" or x.option]
@@ -357,7 +357,7 @@ class Explained:
 
     def _set(self, setting: Setting) -> str:
         value = "unknown" if setting.value is None else repr(setting.value)
-        option = f", by the default of `{setting.option}`" if setting.option else ""
+        option = f", by the default of {quoted(setting.option)}" if setting.option else ""
         where = f", set at {self.place(setting.site)}" if setting.site is not None else ""
         return f"{value}{option}{where}"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
-from d9mlint.base.options import given_in_words
+from d9mlint.base.options import all_of, given_in_words, quoted
 from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
@@ -296,6 +296,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """By RNG, the seed whose truth the program tests before it sets it, as it is written there."""
     idle_defaults = remembered_table(str, str)
     """By option, its default, with which the program sets no seed although it would set the value of the option."""
+    own_seeds = remembered_table(str, bool)
+    """The options that let the program set a seed which is no value of them."""
     assigned = remembered_table(str, Assigned)
     """The first place where a function that seeds each generator is assigned a number, or named alone: nothing is seeded."""
     initial = remembered_table(tuple[str, Site], Initial)
@@ -968,9 +970,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _without_option(self, level: Rng, seed: str) -> tuple[str, str]:
         """Unless which option is given an RNG is unseeded, in words, and what else seeds it than the argument of a call."""
-        if not given_option(level.option):
-            return self._unless(level.option), f"call `{seed}` first"
-        return self._unless(level.option), self._give_default(level.option)
+        first = f"call `{seed}` first"
+        given = given_option(level.option)
+        return self._unless(level.option), self._give_default(given, first) if given else first
 
     def _unless(self, option: str) -> str:
         if option == A_GPU:
@@ -980,9 +982,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return f", unless {given_in_words(option)}" if option else ""
         return f", unless `{option}` is given a value other than its default {default}, which seeds nothing"
 
-    def _give_default(self, option: str) -> str:
+    def _give_default(self, option: str, otherwise: str) -> str:
+        """What to do where only an option seeds an RNG: ``otherwise`` where the seed is no value of it."""
+        if any(one in self.own_seeds for one in all_of(option)):
+            return otherwise
         seeding = " that is taken for a seed" if option in self.idle_defaults else ""
-        return f"give `{option}` a default value{seeding}"
+        return f"give {quoted(option)} a default value{seeding}"
 
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         generator = self.run.kb.generators[rng]
@@ -1071,6 +1076,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         usual = _default_instead(value)
         if usual is not None and usual.option == self.run.state.aside:
             self.idle_defaults.setdefault(usual.option, partial(repr, usual.value))
+        aside = self.run.state.aside
+        if isinstance(value, v.Lit) and not value.option and aside:
+            self.own_seeds[aside] = True
         for rng in rngs:
             if tested:
                 self.tested.setdefault(rng, lambda: tested)
@@ -1805,7 +1813,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             remedy = ("graph",)
         elif place.option:
             message = f"`{api}` draws random numbers before {title} is seeded{self._unless(place.option)}"
-            help = self._give_default(place.option)
+            help = self._give_default(place.option, f"call `{seed}` {where_to_seed}")
             if tested := self.tested.get(rng):
                 test = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none"
                 # The default 0 then seeds.
@@ -1842,7 +1850,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 help = f"make the layer in `__init__`, or {help}"
             if loading:
                 message += f": weights are loaded over its outcome only when {given_in_words(loading)}"
-                help = f"give `{loading}` a default value, or {help}"
+                help = f"give {quoted(loading)} a default value, or {help}"
                 confidence = confidence or Confidence.MEDIUM
                 severity = Severity.WARNING
             if own:

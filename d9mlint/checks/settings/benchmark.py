@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Fix, Severity
-from d9mlint.base.options import given_in_words
+from d9mlint.base.options import given_in_words, quoted
 from d9mlint.checks.base import Rule, argument_node, replace_fix
 from d9mlint.checks.settings.literals import is_true, literal_true
 from d9mlint.checks.settings.mode_effects import is_unknown_result, may_be_timed, may_change
@@ -165,10 +165,10 @@ def _report_benchmark(
     by, remedy = "", "set `torch.backends.cudnn.benchmark = False`"
     if place.aside:
         by = f" when {given_in_words(place.aside)}"
-        remedy = f"leave `{place.aside}` at its default" if alone and place.aside == option else remedy
+        remedy = f"leave {quoted(place.aside)} at its default" if alone and place.aside == option else remedy
     elif option:
-        by = f" (unless `{option}` says otherwise)"
-        remedy = f"run with another value of `{option}`" if alone else remedy
+        by = f" (unless {quoted(option)} says otherwise)"
+        remedy = f"run with another value of {quoted(option)}" if alone else remedy
     untimed = severity is Severity.ADVICE
     rule.report(
         "DET301",

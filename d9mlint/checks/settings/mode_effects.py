@@ -1,4 +1,4 @@
-"""What PyTorch's deterministic mode may change in a program: ops that it makes deterministic, and what is not known."""
+"""What a deterministic mode may change in a program: ops that it makes deterministic, and what is not known."""
 
 from __future__ import annotations
 
@@ -138,6 +138,31 @@ def _is_settled(run: RunView, api: str, args: v.Args, owner: v.Value | None = No
         and all_hold(args, one.when, owner) is True
         for one in entries
     )
+
+
+def may_vary(kb: Knowledge, api: str) -> bool:
+    """Whether calls of a name are to be looked at: without its arguments it is not known that they give the same bits."""
+    return not _is_unchanged(kb, api.removesuffix(CALLED))
+
+
+def is_known_unchanged(
+    run: RunView, api: str, args: v.Args = v.NO_ARGS, owner: v.Value | None = None
+) -> bool:
+    """Whether it is known of a call that it gives the same bits in each run, whatever mode is on."""
+    known = settled(run, api, args, owner)
+    return _is_unchanged(run.kb, api.removesuffix(CALLED)) if known is None else known
+
+
+def settled(run: RunView, api: str, args: v.Args = v.NO_ARGS, owner: v.Value | None = None) -> bool | None:
+    """Whether a call gives the same bits in each run in the targeted release; None where no entry is about what is called,
+    nor about the call whose result has it as a method, unless it is a known op."""
+    name = api.removesuffix(CALLED)
+    known = _is_settled(run, name, args, owner)
+    outer = name.rpartition(".")[0]
+    while known is None and outer and not run.kb.ops(name):
+        known = _is_settled(run, outer, v.NO_ARGS)
+        outer = outer.rpartition(".")[0]
+    return known
 
 
 def _has_conditions(entry: RoleEntry) -> bool:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import RAISES, UNCOVERED, Severity
 from d9mlint.base.options import given_in_words, giving_help
 from d9mlint.checks.base import Rule
+from d9mlint.checks.settings.mode_effects import is_known_unchanged, may_vary, settled
 from d9mlint.checks.settings.tf_release import switch_for, version
+from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CPU_BUILD,
     TF_TRAIN,
@@ -19,17 +21,21 @@ from d9mlint.interp.activity import (
     without_gpu,
 )
 from d9mlint.interp.argtests import any_holds
-from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.events import CallEvent, DecoratorEvent, EndEvent, ObjectCallEvent
+from d9mlint.interp.library.records import TUPLE_TYPE
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.state import SEEDED
 from d9mlint.interp.switches import OP_DETERMINISM, TF_VARIABLES
+from d9mlint.interp.usage import flatten
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import OpEntry
 
 GENERATOR = "tensorflow_generator"
+_OPS = ("DET403", "DET404")
+"""The rules that report ops which op determinism may change, each at its place."""
 
 
 class WithoutOpDeterminism(Rule):
@@ -40,6 +46,33 @@ class WithoutOpDeterminism(Rule):
     """What to do about generators that start from entropy, which TensorFlow refuses with op determinism."""
     covered = remembered(bool)
     """Whether the program has an op that the switch of its release covers."""
+    doubtful = remembered(bool)
+    """Whether the program calls something of which it is not known that it gives the same bits in each run."""
+
+    @on_call_if(lambda rule, api: may_vary(rule.run.kb, api))
+    def called(self, call: CallEvent) -> None:
+        """Something is called that may vary."""
+        if not self.doubtful and not is_known_unchanged(self.run, call.api, call.args, call.owner):
+            self.doubtful = True
+
+    @on(DecoratorEvent)
+    def decorated(self, event: DecoratorEvent) -> None:
+        """Something is decorated: what then runs may be other code."""
+        if isinstance(event.decorator, v.Ext) and not is_known_unchanged(self.run, event.decorator.name):
+            self.doubtful = True
+
+    @on(ObjectCallEvent)
+    def computed(self, event: ObjectCallEvent) -> None:
+        """What a function of a library gave is called: only of some is it known what that runs."""
+        if event.obj.api != TUPLE_TYPE and settled(self.run, event.obj.api) is not True:
+            self.doubtful = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "calls-for-each") is not None)
+    def called_for_each(self, call: CallEvent) -> None:
+        """A function is called for each element."""
+        given = [one for value in call.args.values() for one in flatten(value) if isinstance(one, v.Ext)]
+        if not all(is_known_unchanged(self.run, one.name) for one in given):
+            self.doubtful = True
 
     @on_call_if(lambda rule, api: any(one.rule == "DET306" for one in rule.run.kb.ops(api)))
     def switchable(self, call: CallEvent) -> None:
@@ -100,6 +133,8 @@ class WithoutOpDeterminism(Rule):
             targets=(f"tensorflow {target.version}", target.source),
             severity=Severity.ADVICE if spare else None,
             entry_wide=True,
+            only_with=() if self.doubtful or run.exhausted else _OPS,
+            alone="no op that the program runs is known to vary without op determinism",
             remedy=("process",)
             if process
             else ("option",)

@@ -1,0 +1,66 @@
+"""How findings name the options of a program that decide what it does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from d9mlint.base.findings import Finding
+from d9mlint.config.settings import load_settings
+from d9mlint.pipeline import check
+
+OPTIONS = """import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--first", action="store_true")
+parser.add_argument("--second", action="store_true")
+parser.add_argument("--mode", default="train")
+parser.add_argument("--number", type=int)
+args = parser.parse_args()
+"""
+
+
+def _found(directory: Path, program: str) -> list[Finding]:
+    (directory / "train.py").write_text(OPTIONS + program)
+    overrides = {"cache": False, "jobs": 1, "select": ["DET101"]}
+    result = check([str(directory)], load_settings(str(directory), overrides=overrides))
+    return [one.finding for one in result.items]
+
+
+def test_one_of_two_options_is_named_once(tmp_path: Path) -> None:
+    (found,) = _found(tmp_path, "if args.first or args.second:\n    print(torch.rand(3))\n")
+    assert found.message.endswith("when `--first` or `--second` is given")
+    assert not [one.message for one in found.flow if "default" in one.message]
+
+
+def test_the_default_of_one_of_two_options(tmp_path: Path) -> None:
+    test = "args.number is not None or args.first"
+    program = f"if {test}:\n    torch.manual_seed(args.number)\nprint(torch.rand(3))\n"
+    (found,) = _found(tmp_path, program)
+    assert found.message.endswith("unless `--number` or `--first` is given")
+    assert found.help == "give `--number` or `--first` a default value"
+
+
+@pytest.mark.parametrize("test", ["args.first", "args.first or args.second", 'args.mode == "test"'])
+def test_a_seed_that_is_no_value_of_an_option(tmp_path: Path, test: str) -> None:
+    (found,) = _found(tmp_path, f"if {test}:\n    torch.manual_seed(0)\nprint(torch.rand(3))\n")
+    assert ", unless `--" in found.message
+    assert found.help == "call `torch.manual_seed(seed)` at the start of train.py"
+
+
+def test_all_of_several_options_are_named(tmp_path: Path) -> None:
+    (found,) = _found(
+        tmp_path, "if args.first and args.second:\n    torch.manual_seed(0)\nprint(torch.rand(3))\n"
+    )
+    assert found.message.endswith("unless `--first` and `--second` are given")
+    nested = "if args.first:\n    if args.second:\n        torch.manual_seed(0)\nprint(torch.rand(3))\n"
+    (found,) = _found(tmp_path, nested)
+    assert found.message.endswith("unless `--first` and `--second` are given")
+
+
+def test_the_other_options_of_a_draw_are_noted(tmp_path: Path) -> None:
+    (found,) = _found(tmp_path, 'if args.first and args.mode == "test":\n    print(torch.rand(3))\n')
+    assert found.message.endswith("when `--first` is given")
+    assert [one.message for one in found.flow] == ["only if `--mode` has another value than its default"]
