@@ -114,6 +114,7 @@ from d9mlint.interp.library.builtins import (
     MODELS,
     MethodModel,
     configuration,
+    handed_back,
     hash_each,
 )
 from d9mlint.interp.library.gradients import with_marks
@@ -1813,6 +1814,8 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     models = tuple(
         METHOD_MODELS[key] for key in (*(f"{t}.{name}" for t in types), f"*.{name}") if key in METHOD_MODELS
     )
+    if any(name in entry.hands_back for one in types for entry in kb.runners(one)):
+        models = (handed_back, *models)
     patterns = {pattern for one in types for entry in kb.rng(one) for pattern in entry.used_by}
     uses = any(fnmatchcase(name, pattern) for pattern in patterns)
     applies = next((role for one in names if (role := kb.role(one, "applies")) is not None), None)

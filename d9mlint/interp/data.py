@@ -895,7 +895,7 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    lists and memory that are filled later, or objects of classes, where all that was put under unknown keys are."""
+    lists, sets and memory that are filled later, or objects of classes, where all that was put under unknown keys are."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -910,9 +910,13 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         for x in held
     )
+    if not held or not known:
+        return v.UNKNOWN
     # The key may be one of those that are known, too.
-    trained = [x for x in value.items.values() if shapes.form(x).grad]
-    return v.join([*held, *trained][: v.MAX_ALTERNATIVES]) if held and known else v.UNKNOWN
+    held = [*held, *(x for x in value.items.values() if shapes.form(x).grad)][: v.MAX_ALTERNATIVES]
+    # A set into which nothing is seen to be put may be filled where that is not seen.
+    bare = any(isinstance(x, v.Items) and x.kind == "s" and not x.elts for x in held)
+    return v.join((*held, v.UNKNOWN) if bare else held)
 
 
 def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
@@ -934,8 +938,13 @@ _MOST_NESTED = 2
 
 
 def _is_filled_later(value: v.Value) -> bool:
-    """Whether a value is a list that was empty when it was put there: what is read is what has been added to it by then."""
-    if not isinstance(value, v.Items) or value.kind != "l" or (value.elts and not value.open):
+    """Whether a value is a set, or a list that was empty when it was put there: what is read is what has been added to it
+    by then."""
+    if not isinstance(value, v.Items) or value.kind not in "ls":
+        return False
+    if value.kind == "s":
+        return True
+    if value.elts and not value.open:
         return False
     value.open = True
     return True

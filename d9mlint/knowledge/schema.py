@@ -1233,7 +1233,8 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``batches`` are methods of a model with the name of the argument that is a batch of data. ``returns`` are positions
     or names of the arguments that a call gives back, moved to the device, and ``calls`` those of objects whose methods
     it calls, and ``makes`` those of classes of which it makes such objects. It ``keeps`` the objects that a method is
-    given for a later one that is given none. ``from_files`` are arguments that
+    given for a later one that is given none. ``hands_back`` are methods that give what they are given, moved to the
+    device. ``from_files`` are arguments that
         configuration files of the project replace, and the method ``parser_hook`` of a derived class, by the defaults that
     it gives options. ``chained`` are the methods that give the object itself. ``inputs``: the
     module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device. ``constructs``:
@@ -1260,6 +1261,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     chained: list[str] = []
     makes: list[Made] = []
     keeps: bool = False
+    hands_back: list[str] = []
     from_files: list[FileArgument] = []
     parser_hook: str = ""
     inputs: bool = False

@@ -1043,7 +1043,7 @@ def _module_apply(interp: Interp, owner: v.Value, name: str, args: v.Args, node:
     return None
 
 
-def _prepare(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+def handed_back(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``accelerator.prepare(a, b)`` and ``fabric.setup(...)`` give back what they were given."""
     found = runner(interp, owner) if isinstance(owner, v.Obj) else None
     if found is None:
@@ -1442,8 +1442,6 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "pandas.Series.pipe": _piped,
     "*.register_buffer": _register_buffer,
     "*.register_parameter": _register_parameter,
-    "*.prepare": _prepare,
-    "*.setup": _prepare,
     "*.load_from_checkpoint": _from_checkpoint,
     "*.load_state_dict": load,
     "*.load_weights": load,
