@@ -888,8 +888,11 @@ class Interp:
             dotted = f"{star}.{name}"
             if self.kb.gives(dotted) or self.kb.canonical(dotted) in self.listeners.calls:
                 return v.Ext(f"{star}.{name}")
-        if name in _BUILTINS:
-            return v.Ext(f"builtins.{name}")
+        builtin = f"builtins.{name}"
+        known = self.kb.canonical(builtin)
+        if name in _BUILTINS or known != builtin:
+            # Or a shell adds it to them.
+            return v.Ext(known)
         return self._by_star(name) if self.frame.mod.env.stars else None
 
     def _by_star(self, name: str) -> v.Value:

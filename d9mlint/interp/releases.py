@@ -61,7 +61,7 @@ class ReleaseNames:
         """A name is called."""
         self.used(call.api)
         for entry, arguments in self.kb.inferred_by_arguments(call.api):
-            if any(name in call.args.kw for name in arguments):
+            if any(name in call.args.kw for name in arguments) and not self._is_doubtful(entry):
                 self._infer(entry)
         for entry, file in self.kb.inferred_by_files(call.api):
             if self._is_refused(call, file):
@@ -138,11 +138,15 @@ class ReleaseNames:
         entry = self.kb.inferred(name)
         if entry is None:
             return
-        if imported_by is None and self._is_replaceable(name):
+        if imported_by is None and (self._is_replaceable(name) or self._is_doubtful(entry)):
             return
         self._infer(entry)
         if entry.since and imported_by is not None and self._is_needed(imported_by):
             self._interp.infer_releases(({at_least(entry.library): entry.since}, {}))
+
+    def _is_doubtful(self, entry: InferredEntry) -> bool:
+        """Whether a call does not show the release, because another way leads around it."""
+        return entry.certain and bool(self._interp.branching or self._interp.tried)
 
     def _may_be_left_out(self, read: v.Member) -> bool:
         """Whether what is read of something is not read in each run that has it."""

@@ -1164,8 +1164,10 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     keys in later releases; these tell nothing of a program that uses a name of ``later`` releases.
     ``implies`` are the releases of other libraries that such a program was written for, unless their own names tell
     more. With ``project`` a module that any file of a project imports tells it for all of its programs, unless one
-    imports a module of later releases: ``later`` are the beginnings of their names. With ``likelier``, they leave the
-    entry as it is, and without them the project was more likely written for these earlier releases, by library."""
+    imports a module of later releases: ``later`` are the beginnings of their names. With ``certain``, only a call that
+    the program makes on each of its ways tells it: programs for several releases ask which one they have. With
+    ``likelier``, they leave the entry as it is, and without them the project was more likely written for these earlier
+    releases, by library."""
 
     id: str
     library: str
@@ -1179,6 +1181,7 @@ class InferredEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     items: list[NamedItems] = []
     implies: dict[str, str] = {}
     project: bool = False
+    certain: bool = False
     later: list[str] = []
     likelier: dict[str, str] = {}
     provenance: list[str] = []
