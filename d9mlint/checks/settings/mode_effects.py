@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.coverage import PLAIN
@@ -73,7 +73,9 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if makes_module(run, owner):
         # Models of libraries are modules.
         name = f"{_MODULE}.{method}" if _is_unchanged(run.kb, f"{_MODULE}.{method}") else name
-    return found if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) else [()]
+    if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) or _is_of_optimizer(run, call):
+        return found
+    return [()]
 
 
 def _is_looked_at(run: RunView, trainer: v.Value | None, trained: RoleEntry) -> bool:
@@ -167,9 +169,25 @@ def _makes_optimizer(run: RunView, args: v.Args) -> bool:
     if params is None or not (_is_parameter(params) or any(asked_parameters(params))):
         return False
     others = [*args.pos[1:], *(value for name, value in args.kw.items() if name != "params")]
-    return not any(
+    return not _holds_data(run, others)
+
+
+def _is_of_optimizer(run: RunView, call: CallEvent) -> bool:
+    """Whether a library makes an optimizer of what it is given, or a method of one is given no data."""
+    if call.owner is None:
+        return _makes_optimizer(run, call.args)
+    made = call.owner
+    return (
+        isinstance(made, v.Obj)
+        and _makes_optimizer(run, made.args)
+        and not _holds_data(run, call.args.values())
+    )
+
+
+def _holds_data(run: RunView, values: Iterable[v.Value]) -> bool:
+    return any(
         isinstance(one, v.Inst) or (isinstance(one, v.Obj) and (one.type == TENSOR or is_module(run, one)))
-        for value in others
+        for value in values
         for one in flatten(value)
     )
 
