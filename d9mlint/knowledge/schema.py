@@ -1050,7 +1050,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``unless`` are conditions on the arguments that a module was made with: where one may hold,
     nothing is known. ``along`` is the argument that names a dimension of which one element is left, or none unless the
-    next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
+    next argument keeps it. With ``module`` the names make modules without weights, which give the tensor when they are
+    called. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
     conditions on the arguments of a method that no other common class takes: something unknown whose method is called so
     is a tensor.
     """
@@ -1113,6 +1114,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     second_when: list[Condition] = []
     unless: list[Condition] = []
     along: Other | None = None
+    module: bool = False
     items: int | None = None
     tells: list[Condition] = []
     note: str = ""
