@@ -125,8 +125,24 @@ def is_unknown_result(run: RunView, obj: v.Obj) -> bool:
     """Whether nobody knows what an object is that a function of a library gave, and what it runs when it is called."""
     # What a method of an object gives, as `cuda()`, is that object still.
     settled = obj.owner is None and _is_settled(run, obj.api, obj.args) is True
-    known = obj.api.rpartition(".")[2][:1].isupper() or settled
+    known = obj.api.rpartition(".")[2][:1].isupper() or settled or _computes_elsewhere(run, obj)
     return not known and not made_of(run, obj.api, obj.args)
+
+
+def _computes_elsewhere(run: RunView, obj: v.Obj) -> bool:
+    """Whether a library that no mode of PyTorch reaches gave an object, and was given no model or function that it could
+    call: an interpolation of SciPy."""
+    of_torch = obj.api.startswith("torch.") or obj.type == TENSOR
+    return not of_torch and _is_unchanged(run.kb, obj.api) and not _may_be_run(run, obj.args.values())
+
+
+def _may_be_run(run: RunView, values: Iterable[v.Value]) -> bool:
+    """Whether some values hold what can be called with tensors: models, and functions of the program."""
+    return any(
+        isinstance(one, (v.Inst, v.Func, v.Cls)) or (isinstance(one, v.Obj) and is_module(run, one))
+        for value in values
+        for one in flatten(value)
+    )
 
 
 def _is_settled(run: RunView, api: str, args: v.Args, owner: v.Value | None = None) -> bool | None:
@@ -196,10 +212,7 @@ def wraps_loader(run: RunView, call: CallEvent) -> bool:
     """Whether what is called is given a loader, and no model or function that it could call: where its result is iterated,
     as that of a progress bar, it gives the batches."""
     given = [one for value in call.args.values() for one in flatten(value)]
-    return any(isinstance(one, v.Obj) and one.type == LOADER for one in given) and not any(
-        isinstance(one, (v.Inst, v.Func, v.Cls)) or (isinstance(one, v.Obj) and is_module(run, one))
-        for one in given
-    )
+    return any(isinstance(one, v.Obj) and one.type == LOADER for one in given) and not _may_be_run(run, given)
 
 
 def _is_parameter(value: v.Value) -> bool:
