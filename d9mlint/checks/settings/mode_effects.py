@@ -179,13 +179,14 @@ def made_of(run: RunView, api: str, args: v.Args) -> Sequence[str]:
 
 
 def _makes_optimizer(run: RunView, args: v.Args) -> bool:
-    """Whether what is called is given the parameters of modules and no data: it makes an optimizer, an average of them
-    or the like, which computes element by element. What is then called with data is looked at there."""
-    params = args.get("params", 0)
-    if params is None or not (_is_parameter(params) or any(asked_parameters(params))):
+    """Whether what is called is given the parameters of modules, or an optimizer, and no data: it makes an optimizer, an
+    average, a schedule or the like, which computes element by element. What is then called with data is looked at there."""
+    name = "optimizer" if "optimizer" in args.kw else "params"
+    held = args.get(name, 0)
+    if held is None or not (_is_parameter(held) or any(asked_parameters(held))):
         return False
-    others = [*args.pos[1:], *(value for name, value in args.kw.items() if name != "params")]
-    return not _holds_data(run, others)
+    given = [value for key, value in args.kw.items() if key != name]
+    return not _holds_data(run, [*(args.pos if name in args.kw else args.pos[1:]), *given])
 
 
 def _is_of_optimizer(run: RunView, call: CallEvent) -> bool:
