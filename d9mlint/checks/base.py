@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -74,6 +74,7 @@ class Reporter:
         self._raising: dict[tuple[str, str, int, int, str], str] = {}
         self._unchanged: dict[tuple[str, str, int, int, str], str] = {}
         self._may_raise: dict[tuple[str, str, int, int, str], tuple[str, Site]] = {}
+        self._libraries: dict[tuple[str, str, int, int, str], str] = {}
         self._only_with: dict[tuple[str, str, int, int, str], tuple[tuple[str, ...], str]] = {}
         self._spared: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._varies_warned = False
@@ -135,6 +136,7 @@ class Reporter:
         self._may_raise.pop(key, None)
         if violation.raises and sure is Confidence.LOW:
             self._may_raise[key] = violation.raises, place.site
+        self._libraries[key] = violation.library
         self._only_with[key] = violation.only_with, violation.alone
         self._found[key] = Finding(
             code=code,
@@ -194,7 +196,8 @@ class Reporter:
                 kind.setdefault((f.code, f.subject), set()).add(self._asides[key])
         found: list[Finding] = []
         covered: dict[tuple[str, str], set[str]] = {}
-        codes = {f.code for f in self._found.values() if self._may_hold(f)}
+        of_torch = [f for key, f in self._found.items() if self._may_hold(f) and self._is_of_torch(key, f)]
+        codes = {f.code for f in of_torch}
         for key, f in self._found.items():
             needed, alone = self._only_with[key]
             if needed and codes.isdisjoint(needed):
@@ -202,7 +205,7 @@ class Reporter:
                 found.append(msgspec.structs.replace(f, severity=Severity.ADVICE, flow=flow))
                 continue
             if needed:
-                f = self._naming_ops(f, needed)
+                f = self._naming_ops(f, [one for one in of_torch if one.code in needed])
             # A cause that takes an option says nothing of what happens without it.
             causes = {
                 one
@@ -259,10 +262,9 @@ class Reporter:
             return finding
         return msgspec.structs.replace(finding, severity=Severity.WARNING)
 
-    def _naming_ops(self, finding: Finding, needed: Container[str]) -> Finding:
-        """A finding that stands on those of other rules names the ops that they are about, if none of them is shown. It is
+    def _naming_ops(self, finding: Finding, held: list[Finding]) -> Finding:
+        """A finding that stands on others names the ops that they are about, if none of them is shown. It is
         advice if all of them are documented but rare."""
-        held = [f for f in self._found.values() if f.code in needed and self._may_hold(f)]
         if any(map(self._counts, held)) or not all(f.op and f.targets for f in held):
             return finding
         first = {f.subject: f for f in sorted(held, key=lambda f: f.sort_key, reverse=True)}
@@ -335,6 +337,14 @@ class Reporter:
             return True
         entry = self.knowledge.op(finding.op)
         return entry is None or entry.if_unknown != "low" or not entry.static or entry.confidence == "low"
+
+    def _is_of_torch(self, key: tuple[str, str, int, int, str], finding: Finding) -> bool:
+        """Whether the modes of PyTorch may reach what a finding is about: they do not reach libraries with kernels of
+        another kind."""
+        entry = self.knowledge.op(finding.op) if finding.op else None
+        library = self._libraries[key] if entry is None else entry.library
+        # Of torch itself it is known op by op.
+        return library == "torch" or self.knowledge.role(library, "mode-changes-nothing") is None
 
     @staticmethod
     def _counts(finding: Finding) -> bool:
@@ -465,6 +475,7 @@ class Rule:
         unless: str = "",
         only_with: tuple[str, ...] = (),
         alone: str = "",
+        library: str = "",
     ) -> None:
         """The rule is violated at a node or a remembered place; see ``interp.violations``."""
         if not isinstance(place, Where):
@@ -490,6 +501,7 @@ class Rule:
                 unless,
                 only_with,
                 alone,
+                library,
             )
         )
 

@@ -345,6 +345,7 @@ class Hazards(Rule):
                 remedy=("rng", *entry.unless_seeded[:1])
                 if entry.rule == "DET701" and entry.unless_seeded
                 else (),
+                library=entry.library,
             )
 
         if context or entry.devices:

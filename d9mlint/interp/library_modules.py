@@ -26,6 +26,9 @@ def makes_module(interp: RunView, api: str) -> bool:
     """Whether a class or function of a library makes a module."""
     if api.startswith(("torch.nn.", "torchvision.models")):
         return _FUNCTIONS not in api
+    given = interp.kb.tensor(api)
+    if given is not None and given.module:
+        return True
     makes = any(entry.kind == "init" and "torch" in entry.draws for entry in interp.kb.rng(api))
     return makes or interp.kb.role(api, "starts-evaluated") is not None
 

@@ -225,8 +225,8 @@ def is_tensor(interp: Interp, api: str, known: bool) -> bool:
     if entry is None or api in _TENSOR_CLASSES:
         return known or entry is not None
     # Classes of `torch.nn` make modules, which give tensors when they are called.
-    last = api.rpartition(".")[2]
-    return entry.grad != "weights" and not (api.startswith("torch.nn.") and last[:1].isupper())
+    is_class = api.startswith("torch.nn.") and api.rpartition(".")[2][:1].isupper()
+    return entry.grad != "weights" and not (is_class or entry.module)
 
 
 def of_call(interp: Interp, api: str, args: v.Args) -> Form:

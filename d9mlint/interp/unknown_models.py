@@ -207,7 +207,7 @@ def asked_parameters(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:
             yield value
         return
     elif isinstance(value, v.Obj):
-        held = list(value.args.pos)
+        held = list(value.args.values())
     else:
         return
     for one in held if depth < _DEEPEST else ():

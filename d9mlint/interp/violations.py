@@ -17,8 +17,8 @@ class Violation(NamedTuple):
     is about at this place, so that two of one rule can be distinguished. ``cause`` names the rule and subject of a
     finding with the same cause and remedy: beside that one it is advice. ``raises`` is the text of an op that raises in
     deterministic mode, where it is about one, and ``unchanged`` that of one that the mode leaves as it is. ``unless`` is
-    as in a ``Finding``. ``only_with`` are rules of which the same run has a finding, or else this one is mere advice, with
-    ``alone`` as a note.
+    as in a ``Finding``. ``only_with`` are rules of which the same run has a finding that PyTorch's modes may reach, or else
+    this one is mere advice, with ``alone`` as a note. ``library`` is what one is about that has no ``op``.
     """
 
     code: str
@@ -40,6 +40,7 @@ class Violation(NamedTuple):
     unless: str = ""
     only_with: tuple[str, ...] = ()
     alone: str = ""
+    library: str = ""
 
     def replayed(self, replay: Replay) -> Violation:
         """The same in another run; see ``Where.replayed``."""

@@ -7,7 +7,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from d9mlint.ir import nodes as m
@@ -27,8 +27,15 @@ class Kept:
     """What becomes of something in one function, or in the body of a module."""
 
     def __init__(
-        self, function: m.Function, takes: Taker, passed: Set[int], goes_on: Method = lambda name: False
+        self,
+        function: m.Function,
+        takes: Taker,
+        passed: Set[int],
+        goes_on: Method = lambda name: False,
+        parts: Sequence[str] = (),
     ) -> None:
+        """``parts`` are the names of the attributes that give the same as the positions of a tuple that is followed."""
+        self._parts = parts
         self._function = function
         self._takes = takes
         self._goes_on = goes_on
@@ -58,7 +65,7 @@ class Kept:
         if isinstance(parent, m.Call):
             return parent.func is not node and self._given(parent, node, path)
         if isinstance(parent, m.Attr):
-            return not path and self._attribute(parent, parent.name, names)
+            return self._asked(parent, parent.name, names, path)
         if isinstance(parent, m.Compare):
             return all(op in ("is", "is not") for op in parent.ops)
         if isinstance(parent, m.IfExp):
@@ -94,6 +101,17 @@ class Kept:
             return self.follow(call, names)
         return name.partition(".")[0] in names
 
+    def _asked(self, node: m.Attr | m.Name, name: str, names: frozenset[str], path: Path) -> bool:
+        """The same of an attribute of what holds it at a path."""
+        if not path:
+            return self._attribute(node, name, names)
+        part, _, further = name.partition(".")
+        if len(path) > 1 or part not in self._parts:
+            return False
+        if self._parts.index(part) != path[0]:
+            return True
+        return self._attribute(node, further, names) if further else self.follow(node, names)
+
     def _element(self, part: m.Subscript, names: frozenset[str], path: Path) -> bool:
         key = part.index.value if isinstance(part.index, m.Const) else None
         if not path or not isinstance(key, (int, str)) or (isinstance(key, int) and key < 0):
@@ -120,10 +138,8 @@ class Kept:
         asked = use.id.partition(".")[2]
         if not asked:
             return self.follow(use, names, path)
-        if path:
-            return False
         parent = self._above.get(id(use))
-        return _counts(parent) or self._attribute(use, asked, names)
+        return (not path and _counts(parent)) or self._asked(use, asked, names, path)
 
     def _is_target(self, use: m.Name) -> bool:
         """Whether an assignment stores something in a variable here."""
@@ -131,7 +147,7 @@ class Kept:
         parent = self._above.get(id(use))
         while isinstance(parent, m.Seq):
             child, parent = parent, self._above.get(id(parent))
-        if isinstance(parent, m.AnnAssign):
+        if isinstance(parent, (m.AnnAssign, m.For, m.Generator)):
             return parent.target is child
         return isinstance(parent, m.Assign) and any(target is child for target in parent.targets)
 

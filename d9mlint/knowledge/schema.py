@@ -804,6 +804,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
     ``in_place`` is true where it changes what it is given though its name does not end in ``_``.
+    ``parts`` are the names of the tensors that it gives, where only the last of them varies.
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_old`` is the remedy in
@@ -849,6 +850,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     repeats: list[Other] = []
     only_seen: bool = False
     in_place: bool = False
+    parts: list[str] = []
     hardware: str = ""
     provenance: list[str] = []
 
@@ -1050,7 +1052,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
     as are ``distinct``. ``unless`` are conditions on the arguments that a module was made with: where one may hold,
     nothing is known. ``along`` is the argument that names a dimension of which one element is left, or none unless the
-    next argument keeps it. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
+    next argument keeps it. With ``module`` the names make modules without weights, which give the tensor when they are
+    called. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
     conditions on the arguments of a method that no other common class takes: something unknown whose method is called so
     is a tensor.
     """
@@ -1114,6 +1117,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     second_when: list[Condition] = []
     unless: list[Condition] = []
     along: Other | None = None
+    module: bool = False
     items: int | None = None
     tells: list[Condition] = []
     note: str = ""

@@ -29,15 +29,17 @@ WHOLE = -1
 """The place of what a function returns alone; others are those in a tuple that it returns."""
 
 
-def returned_places(run: RunView, call: Any, kind: str) -> set[int] | None:
+def returned_places(run: RunView, call: Any, kind: str, part: int | None = None) -> set[int] | None:
     """Where the running function returns what a call gives: places in a tuple, or ``WHOLE``. A gradient can come back to
     it from there alone, and from nowhere if there is no such place; None where it may be taken before that. ``kind`` is
-    the class of its tensors whose attributes and methods are known, empty for none."""
+    the class of its tensors whose attributes and methods are known, empty for none. Of a tuple that a statement takes
+    apart it is the ``part`` that has a gradient."""
     function = running_function(run)
     if function is None:
         return None
     consumers = Consumers(run.kb, lambda: run.whole(run.frame.file), function, kind)
-    return consumers.returned if consumers.all_end(call) else None
+    ends = consumers.all_end(call) or (part is not None and consumers.part_ends(call, part))
+    return consumers.returned if ends else None
 
 
 def stops_gradient(run: RunView, node: Any) -> bool:
@@ -169,9 +171,7 @@ class Consumers:
         for one in block[next(k for k, other in enumerate(block) if other is stmt) + 1 :]:
             if any(isinstance(node, m.Jump) for node in nodes([one])):
                 return None
-            if isinstance(one, m.Assign) and any(
-                isinstance(other, m.Name) and other.id == name for other in one.targets
-            ):
+            if isinstance(one, m.Assign) and name in liveness.stored_names(one):
                 return one.end
         return None
 
@@ -185,9 +185,13 @@ class Consumers:
         return next((block for block in blocks if any(one is stmt for one in block)), [stmt])
 
     def _is_target(self, node: m.Name) -> bool:
-        parent = self._above.get(id(node))
+        target: Any = node
+        while isinstance(parent := self._above.get(id(target)), (m.Seq, m.Star)):
+            target = parent
         return (
-            isinstance(parent, m.Assign) and "." not in node.id and any(one is node for one in parent.targets)
+            isinstance(parent, m.Assign)
+            and "." not in node.id
+            and any(one is target for one in parent.targets)
         )
 
 

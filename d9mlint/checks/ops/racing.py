@@ -21,6 +21,7 @@ from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
+from d9mlint.checks.ops.parts import leaves_last_part
 from d9mlint.checks.ops.squeezed import takes_one
 from d9mlint.checks.ops.ways import Mode, ModesByWay
 from d9mlint.checks.xla_devices import XlaDevices
@@ -154,11 +155,13 @@ class Candidate(NamedTuple):
     unless: str
     """What all files of the project together may show that makes it no finding."""
     unread: bool
-    """Whether nothing reads the elements of what it gives: it matters only that it may raise."""
+    """Whether nothing reads what varies of what it gives: it matters only that it may raise."""
     mode: Mode
     """Whether the deterministic mode is on, on the way that leads there."""
     by: tuple[str, str] = ("", "")
     """The argument that has one of several values, of which this one makes the call the op."""
+    graded: bool = False
+    """Whether nothing reads what varies of what it gives, but a gradient may be taken of the rest and go where that says."""
 
     def replayed(self, replay: Replay) -> Candidate:
         """The same in another run; see ``Where.replayed``."""
@@ -714,6 +717,9 @@ def _candidate(
     device = _device(rule.run, call)
     if device == "cpu" and entry.library in TF_LIBRARIES and _runs_later(rule.run, call):
         rule.built_on_cpu[where_.site.path, where_.site.end] = True
+    forward = entry.library == "torch" and entry.passes == "forward"
+    left = forward and _leaves_varying(rule.run, call, entry)
+    graded = left and _may_be_graded(rule.run, call, entry)
     found = Candidate(
         where_,
         text or call_text(call),
@@ -733,9 +739,10 @@ def _candidate(
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
         _remedy_by_modes(rule.run, entry),
         _unless(_given(rule.run, call, entry), entry, returned),
-        entry.library == "torch" and entry.passes == "forward" and _is_unread(rule.run, call, entry),
+        forward and ((left and not graded) or _is_unread(rule.run, call, entry)),
         rule.mode_here(where_, entry.library in TF_LIBRARIES),
         _chosen_by(call.args, entry) if answer is None else ("", ""),
+        graded,
     )
     rule.candidates.add(found)
     if entry.at != "use" and entry.remedy_when:
@@ -796,7 +803,7 @@ def _remedy_by_modes(run: RunView, entry: OpEntry) -> str:
 
 
 def _is_unread(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
-    """Whether the program reads no element of what an op gives, and the op changes nothing else."""
+    """Whether the program reads no element that varies of what an op gives, and the op changes nothing else."""
     api, stmt = call.api.removesuffix(CALLED), run.statement
     if api.endswith("_") or entry.in_place or run.kb.tensor(api) is None or _writes_out(run, call):
         return False
@@ -808,6 +815,18 @@ def _is_unread(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
     if not isinstance(stmt, m.Assign) or not _only_computes(run, stmt.value, call.node):
         return False
     return run.unread(call.node) or (not run.frame.file.notebook and is_left_in_program(run, call.node))
+
+
+def _leaves_varying(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
+    """Whether a function reads all of the tensors that an op gives but the last, which varies."""
+    return bool(entry.parts) and not _writes_out(run, call) and leaves_last_part(run, call.node, entry.parts)
+
+
+def _may_be_graded(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
+    """Whether a gradient may be taken of the tensors that do not vary: it goes where the one says that does."""
+    if no_gradient(run) or _needs_no_gradient(run, call, entry):
+        return False
+    return returned_places(run, call.node, TENSOR, 0) != set()
 
 
 def _only_computes(run: RunView, value: m.Expr, node: Any) -> bool:
@@ -1166,6 +1185,8 @@ def _end(rule: Ops) -> None:
             reason = "only its backward pass varies, and the program is not seen to train on this device"
             _silent(rule.run, found.entry, found.place, reason)
             continue
+        if found.graded and training is None and not open_world:
+            found = found._replace(unread=True)
         if code == "DET405":
             # Networks of one family that a table offers are built at one place: they are reported as one.
             if (found.place.site, found.text) in reported:
@@ -1351,7 +1372,7 @@ def _judge(
             options = tuple(f"`{one}`" for one in found.place.given)
             rule.reporter.spare(found.text, _remedy(rule.run, entry, past, on), options)
         reason = (
-            "nothing reads the elements of its result"
+            "nothing reads what varies of its result"
             if found.unread
             else "it is deterministic unless deterministic mode is on"
         )

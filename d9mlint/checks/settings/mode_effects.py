@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.coverage import PLAIN
@@ -73,7 +73,9 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if makes_module(run, owner):
         # Models of libraries are modules.
         name = f"{_MODULE}.{method}" if _is_unchanged(run.kb, f"{_MODULE}.{method}") else name
-    return found if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) else [()]
+    if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) or _is_of_optimizer(run, call):
+        return found
+    return [()]
 
 
 def _is_looked_at(run: RunView, trainer: v.Value | None, trained: RoleEntry) -> bool:
@@ -123,8 +125,24 @@ def is_unknown_result(run: RunView, obj: v.Obj) -> bool:
     """Whether nobody knows what an object is that a function of a library gave, and what it runs when it is called."""
     # What a method of an object gives, as `cuda()`, is that object still.
     settled = obj.owner is None and _is_settled(run, obj.api, obj.args) is True
-    known = obj.api.rpartition(".")[2][:1].isupper() or settled
+    known = obj.api.rpartition(".")[2][:1].isupper() or settled or _computes_elsewhere(run, obj)
     return not known and not made_of(run, obj.api, obj.args)
+
+
+def _computes_elsewhere(run: RunView, obj: v.Obj) -> bool:
+    """Whether a library that no mode of PyTorch reaches gave an object, and was given no model or function that it could
+    call: an interpolation of SciPy."""
+    of_torch = obj.api.startswith("torch.") or obj.type == TENSOR
+    return not of_torch and _is_unchanged(run.kb, obj.api) and not _may_be_run(run, obj.args.values())
+
+
+def _may_be_run(run: RunView, values: Iterable[v.Value]) -> bool:
+    """Whether some values hold what can be called with tensors: models, and functions of the program."""
+    return any(
+        isinstance(one, (v.Inst, v.Func, v.Cls)) or (isinstance(one, v.Obj) and is_module(run, one))
+        for value in values
+        for one in flatten(value)
+    )
 
 
 def _is_settled(run: RunView, api: str, args: v.Args, owner: v.Value | None = None) -> bool | None:
@@ -186,15 +204,32 @@ def made_of(run: RunView, api: str, args: v.Args) -> Sequence[str]:
 
 
 def _makes_optimizer(run: RunView, args: v.Args) -> bool:
-    """Whether what is called is given the parameters of modules and no data: it makes an optimizer, an average of them
-    or the like, which computes element by element. What is then called with data is looked at there."""
-    params = args.get("params", 0)
-    if params is None or not (_is_parameter(params) or any(asked_parameters(params))):
+    """Whether what is called is given the parameters of modules, or an optimizer, and no data: it makes an optimizer, an
+    average, a schedule or the like, which computes element by element. What is then called with data is looked at there."""
+    name = "optimizer" if "optimizer" in args.kw else "params"
+    held = args.get(name, 0)
+    if held is None or not (_is_parameter(held) or any(asked_parameters(held))):
         return False
-    others = [*args.pos[1:], *(value for name, value in args.kw.items() if name != "params")]
-    return not any(
+    given = [value for key, value in args.kw.items() if key != name]
+    return not _holds_data(run, [*(args.pos if name in args.kw else args.pos[1:]), *given])
+
+
+def _is_of_optimizer(run: RunView, call: CallEvent) -> bool:
+    """Whether a library makes an optimizer of what it is given, or a method of one is given no data."""
+    if call.owner is None:
+        return _makes_optimizer(run, call.args)
+    made = call.owner
+    return (
+        isinstance(made, v.Obj)
+        and _makes_optimizer(run, made.args)
+        and not _holds_data(run, call.args.values())
+    )
+
+
+def _holds_data(run: RunView, values: Iterable[v.Value]) -> bool:
+    return any(
         isinstance(one, v.Inst) or (isinstance(one, v.Obj) and (one.type == TENSOR or is_module(run, one)))
-        for value in others
+        for value in values
         for one in flatten(value)
     )
 
@@ -203,10 +238,7 @@ def wraps_loader(run: RunView, call: CallEvent) -> bool:
     """Whether what is called is given a loader, and no model or function that it could call: where its result is iterated,
     as that of a progress bar, it gives the batches."""
     given = [one for value in call.args.values() for one in flatten(value)]
-    return any(isinstance(one, v.Obj) and one.type == LOADER for one in given) and not any(
-        isinstance(one, (v.Inst, v.Func, v.Cls)) or (isinstance(one, v.Obj) and is_module(run, one))
-        for one in given
-    )
+    return any(isinstance(one, v.Obj) and one.type == LOADER for one in given) and not _may_be_run(run, given)
 
 
 def _is_parameter(value: v.Value) -> bool:
