@@ -97,7 +97,7 @@ def _run_for_each(stmt: m.For) -> Iterator[m.Stmt]:
         while isinstance(tested, m.If) and not tested.orelse:
             if _collects(tested.body, of_round):
                 yield from tested.body
-            tested = tested.body[0]
+            tested = tested.body[0] if tested.body else None
 
 
 def _collects(body: list[m.Stmt], of_round: frozenset[str]) -> bool:
