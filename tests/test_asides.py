@@ -448,3 +448,35 @@ def test_what_is_saved_by_default_is_shown(
     found = json.loads(run("--output-format=json", "--select=DET601", cwd=root).out)
     assert [one["location"]["row"] for one in found] == [code[: code.index(saving)].count("\n") + 1]
     assert not any("only if" in step["message"] for step in found[0]["flow"])
+
+
+DRAWN = """
+import argparse
+
+import torch
+
+
+def layer(size):
+    return torch.nn.Conv2d(3, size, 3)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--mode")
+parser.add_argument("--wide", default=0, type=int)
+args = parser.parse_args()
+if args.mode == "train":
+    if args.wide > 2:
+        torch.save(layer(4), "wide.pt")
+    torch.save(layer(5), "x.pt")
+"""
+
+
+def test_a_draw_is_shown_on_the_way_that_needs_the_fewest_options(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": DRAWN})
+    found = json.loads(run("--output-format=json", "--select=DET101", cwd=root).out)
+    assert [one["message"].partition(" without ")[2] for one in found] == [
+        "a torch seed when `--mode` is given"
+    ]
+    assert [step["message"] for step in found[0]["flow"]] == ["layer() is called here"]
