@@ -480,3 +480,45 @@ def test_a_draw_is_shown_on_the_way_that_needs_the_fewest_options(
         "a torch seed when `--mode` is given"
     ]
     assert [step["message"] for step in found[0]["flow"]] == ["layer() is called here"]
+
+
+SEEDED_IF_GIVEN = """
+import argparse
+import random
+
+import numpy as np
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--algo", default="plain")
+parser.add_argument("--seed", default=None, type=int)
+args = parser.parse_args()
+if args.seed is not None:
+    SEED
+if args.algo == "mix":
+    np.save("a.npy", np.random.rand(3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "words", "help"),
+    [
+        (
+            "np.random.seed(args.seed)",
+            "when `--algo` is given, unless `--seed` is given",
+            "give `--seed` a default value",
+        ),
+        (
+            "random.seed(args.seed)",
+            "when `--algo` is given: `--seed` does not seed it",
+            "give `--seed` a number as its default value, and call `numpy.random.seed(args.seed)` after the options are "
+            "parsed",
+        ),
+    ],
+)
+def test_a_seed_that_an_option_sets_reaches_draws_behind_options(
+    seed: str, words: str, help: str, run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": SEEDED_IF_GIVEN.replace("SEED", seed)})
+    found = json.loads(run("--output-format=json", "--select=DET102", cwd=root).out)
+    assert [one["message"].partition(" without a NumPy seed ")[2] for one in found] == [words]
+    assert found[0]["help"] == help

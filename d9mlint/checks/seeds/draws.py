@@ -992,6 +992,15 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         seeding = " that is taken for a seed" if option in self.idle_defaults else ""
         return f"give `{option}` a default value{seeding}"
 
+    def _seeding_by_default(self, rng: str, option: str) -> str:
+        help = self._give_default(option)
+        tested = self.tested.get(rng)
+        if not tested:
+            return help
+        test = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none"
+        # The default 0 then seeds.
+        return test if self.idle_defaults.get(option) == "0" else f"{test}, and {help}"
+
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         generator = self.run.kb.generators[rng]
         what = entry.why or "what is sampled differs between runs"
@@ -1805,6 +1814,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 f"`{api}` draws random numbers without a {title} seed when {given_in_words(place.aside)}"
             )
             help = f"call `{seed}` {where_to_seed}"
+            if place.option and place.option not in (A_GPU, *place.given):
+                message += self._unless(place.option)
+                help = self._seeding_by_default(rng, place.option)
             severity = Severity.WARNING
         elif elsewhere:
             message = (
@@ -1814,11 +1826,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             remedy = ("graph",)
         elif place.option:
             message = f"`{api}` draws random numbers before {title} is seeded{self._unless(place.option)}"
-            help = self._give_default(place.option)
-            if tested := self.tested.get(rng):
-                test = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none"
-                # The default 0 then seeds.
-                help = test if self.idle_defaults.get(place.option) == "0" else f"{test}, and {help}"
+            help = self._seeding_by_default(rng, place.option)
             severity = Severity.WARNING
         else:
             before = (
