@@ -374,3 +374,151 @@ def test_each_option_is_named_that_leads_there(
     root = project({"train.py": TWO.replace("CODE", code)})
     found = json.loads(run("--output-format=json", "--select=DET302", cwd=root).out)
     assert [one["message"].partition("(True)` ")[2] for one in found] == [words]
+
+
+RANKS = """
+import argparse
+
+import torch
+from torch import nn, multiprocessing
+
+
+def work(rank, path):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(288, 2)).cuda(rank)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    start = 0
+    if path:
+        state = torch.load(path)
+        start = state["epoch"]
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+    for epoch in range(start, 10):
+        model(torch.randn(4, 3, 8, 8).cuda(rank)).sum().backward()
+        optimizer.step()
+        state = {"epoch": epoch + 1, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        torch.save(state, "c.pt")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--resume", default="")
+    parser.add_argument("--spread", action="store_true")
+    args = parser.parse_args()
+    MODE
+    if args.spread:
+        multiprocessing.spawn(work, (args.resume,), 2)
+    else:
+        work(0, args.resume)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "needing_an_option"),
+    [("", []), ("torch.use_deterministic_algorithms(True)", ["DET302"])],
+)
+def test_started_processes_are_one_way_to_what_the_program_does_itself(
+    mode: str,
+    needing_an_option: list[str],
+    run: Callable[..., Any],
+    project: Callable[[dict[str, str]], Path],
+) -> None:
+    root = project({"train.py": RANKS.replace("MODE", mode)})
+    found = json.loads(run("--output-format=json", "--select=DET302,DET601", cwd=root).out)
+    assert [one["code"] for one in found] == ["DET302", "DET601"]
+    noted = [one["code"] for one in found if any("only if" in step["message"] for step in one["flow"])]
+    assert noted == needing_an_option
+    assert "at the start of `work()`, which runs in new processes" in found[0]["help"]
+
+
+def test_what_is_saved_by_default_is_shown(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    saving = '        torch.save(state, "c.pt")\n'
+    more = '        if best:\n            torch.save(state, "best.pt")\n'
+    code = (
+        RANKS.replace("MODE", "")
+        .replace("path):", "path, best):")
+        .replace("args.resume", "args.resume, False")
+    )
+    code = code.replace("work(0, args.resume, False", "work(0, args.resume, args.spread").replace(
+        saving, more + saving
+    )
+    root = project({"train.py": code})
+    found = json.loads(run("--output-format=json", "--select=DET601", cwd=root).out)
+    assert [one["location"]["row"] for one in found] == [code[: code.index(saving)].count("\n") + 1]
+    assert not any("only if" in step["message"] for step in found[0]["flow"])
+
+
+DRAWN = """
+import argparse
+
+import torch
+
+
+def layer(size):
+    return torch.nn.Conv2d(3, size, 3)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--mode")
+parser.add_argument("--wide", default=0, type=int)
+args = parser.parse_args()
+if args.mode == "train":
+    if args.wide > 2:
+        torch.save(layer(4), "wide.pt")
+    torch.save(layer(5), "x.pt")
+"""
+
+
+def test_a_draw_is_shown_on_the_way_that_needs_the_fewest_options(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": DRAWN})
+    found = json.loads(run("--output-format=json", "--select=DET101", cwd=root).out)
+    assert [one["message"].partition(" without ")[2] for one in found] == [
+        "a torch seed when `--mode` is given"
+    ]
+    assert [step["message"] for step in found[0]["flow"]] == ["layer() is called here"]
+
+
+SEEDED_IF_GIVEN = """
+import argparse
+import random
+
+import numpy as np
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--algo", default="plain")
+parser.add_argument("--seed", default=None, type=int)
+args = parser.parse_args()
+if args.seed is not None:
+    SEED
+if args.algo == "mix":
+    np.save("a.npy", np.random.rand(3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "words", "help"),
+    [
+        (
+            "np.random.seed(args.seed)",
+            "when `--algo` is given, unless `--seed` is given",
+            "give `--seed` a default value",
+        ),
+        (
+            "random.seed(args.seed)",
+            "when `--algo` is given: `--seed` does not seed it",
+            "give `--seed` a number as its default value, and call `numpy.random.seed(args.seed)` after the options are "
+            "parsed",
+        ),
+    ],
+)
+def test_a_seed_that_an_option_sets_reaches_draws_behind_options(
+    seed: str, words: str, help: str, run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": SEEDED_IF_GIVEN.replace("SEED", seed)})
+    found = json.loads(run("--output-format=json", "--select=DET102", cwd=root).out)
+    assert [one["message"].partition(" without a NumPy seed ")[2] for one in found] == [words]
+    assert found[0]["help"] == help

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import order_single, rng, shapes, tensors
+from d9mlint.interp import order_single, rng, shapes, shares, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.clocks import timed
@@ -482,6 +482,8 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
         if result is v.UNKNOWN and isinstance(left, v.Obj) and isinstance(right, v.Lit):
             # A part of the processors.
             result = left if interp.kb.role(left.api, "processor-count") is not None else result
+        if result is v.UNKNOWN and node.op == "//":
+            result = shares.share(interp, node) or result
     result = timed(interp, result, left, right)
     if interp.orders.any or (node.op == "%" and any(map(is_set, filled_in(right)))):
         return interp.orders.operated(interp, node, (left, right), result)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.interp import attribute_kinds, columns, made_tables, number_uses
+from d9mlint.interp import annotated_kinds, attribute_kinds, columns, made_tables, number_uses
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.ir import nodes as m
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 NUMBER, FLOAT, TEXT, OBJECT, CELL, ANY = "number", "float", "text", "object", "cell", "any"
 HASHING = "builtins.hash"
-_NUMBER_NAMES = frozenset({"int", "float", "bool", "long", "int32", "int64", "LongTensor", "ndarray"})
-_TEXT_NAMES = frozenset({"str", "bytes", "AnyStr", "Text", "Path", "PathLike"})
 _DEPTH = 6
 
 
@@ -52,7 +50,7 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
         kinds = {kind_of_elements(interp, one, node, depth + 1) for one in value.values}
         return kinds.pop() if len(kinds) == 1 else ""
     if value is v.UNKNOWN and node is not None:
-        return _annotated(interp, node, inside=True) or (NUMBER if _is_column(node) else "")
+        return annotated_kinds.of_parameter(interp, node, inside=True) or (NUMBER if _is_column(node) else "")
     return ""
 
 
@@ -511,7 +509,7 @@ def is_text(interp: Interp, value: v.Value, node: m.Expr | None) -> bool:
         )
     if isinstance(node, m.BinOp) and node.op in "+%":
         return any(isinstance(side, m.FString) or _is_text_constant(side) for side in (node.left, node.right))
-    if node is None or _annotated(interp, node, inside=False) == TEXT:
+    if node is None or annotated_kinds.of_parameter(interp, node, inside=False) == TEXT:
         return node is not None
     return isinstance(node, m.Name) and _is_text_by_class(interp, node)
 
@@ -528,39 +526,6 @@ def _is_text_by_class(interp: Interp, node: m.Name) -> bool:
 
 def _is_text_constant(node: m.Expr) -> bool:
     return isinstance(node, m.Const) and isinstance(node.value, str)
-
-
-def _annotated(interp: Interp, node: m.Expr, inside: bool) -> str:
-    """What the annotation of a parameter says of it, or of its elements."""
-    while isinstance(node, m.Call) and node.args:
-        node = node.args[0]
-    frame = interp.frame
-    while frame.func is None and frame.caller is not None and frame.caller.env is frame.env.parent:
-        frame = frame.caller
-    if not isinstance(node, m.Name) or frame.func is None:
-        return ""
-    for param in frame.func.fn.params:
-        if param.name == node.id and param.annotation is not None:
-            names = {
-                one.id.rpartition(".")[2] for one in _all(param.annotation) if isinstance(one, m.Name)
-            } | _quoted(param.annotation)
-            if inside and isinstance(param.annotation, m.Name) and names & {"str", "bytes"}:
-                return TEXT
-            if names & _TEXT_NAMES:
-                return TEXT if inside == (not isinstance(param.annotation, m.Name)) else ""
-            return NUMBER if inside and names & _NUMBER_NAMES else ""
-    return ""
-
-
-def _quoted(node: m.Expr) -> set[str]:
-    if not isinstance(node, m.Const) or not isinstance(node.value, str):
-        return set()
-    text = "".join(c if c.isalnum() or c == "_" else " " for c in node.value)
-    return set(text.split())
-
-
-def _all(node: m.Expr) -> list[m.Expr]:
-    return list(nodes([node]))
 
 
 def takes_key_by_address(interp: Interp, key: v.Value | None) -> bool:

@@ -94,7 +94,7 @@ def _run_for_each(stmt: m.For) -> Iterator[m.Stmt]:
     for one in stmt.body:
         yield one
         tested = one
-        while isinstance(tested, m.If) and not tested.orelse:
+        while isinstance(tested, m.If) and tested.body and not tested.orelse:
             if _collects(tested.body, of_round):
                 yield from tested.body
             tested = tested.body[0]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import (
+    annotated_kinds,
     columns,
     number_uses,
     order_cells,
@@ -340,7 +341,7 @@ class Orders:
     def _of_set(self, interp: Interp, value: v.Items, node: Any, loop: m.For | None) -> Order | None:
         if not value.open and len(value.elts) < 2:
             return None
-        kind = kind_of_elements(interp, value, node)
+        kind = kind_of_elements(interp, value, node) or annotated_kinds.of_elements(interp, node)
         if kind == NUMBER or (not kind and loop is not None and number_uses.gives_numbers(interp, loop)):
             return None
         if not kind and columns.are_texts(interp, node):

@@ -103,9 +103,11 @@ class _Reader:
             elif isinstance(parent, m.ExprStmt):
                 return False
             elif isinstance(parent, m.If):
-                return not isinstance(parent.body[-1], m.Return | m.Raise | m.Jump) or _goes_on(
-                    parent.body[-1]
-                )
+                if not parent.body:
+                    # `pass`: with nothing else, the test decides nothing.
+                    return bool(parent.orelse)
+                last = parent.body[-1]
+                return not isinstance(last, m.Return | m.Raise | m.Jump) or _goes_on(last)
             elif isinstance(parent, m.Seq):
                 part = next(at for at, one in enumerate(parent.elts) if one is node)
             elif not isinstance(parent, m.FString | m.Compare | m.BoolOp | m.Unary):

@@ -1124,7 +1124,8 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         if not checkpoints and not open_world:
             # Nothing else is saved that could be gone on with.
             checkpoints = weights = self._gone_on_with()
-        for place, found, loops, option in checkpoints:
+        # What is saved by default comes before what options ask for, which is the same on another way to the same place.
+        for place, found, loops, option in sorted(checkpoints, key=lambda one: len(one[0].given)):
             # What an option asks for is kept, or not, where it is given.
             here = uses | {what for what, one in self.optional.known() if one == option}
             inner = self.innermost.get(place.site) or ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import GeneratorEntry, RngEntry, RoleEntry
     from d9mlint.project.modules import ModuleFile
 
+K = TypeVar("K")
 
 ASSIGNED = "assigned"
 """Stands in ``remedy`` where a function that seeds is assigned a number, and so cannot be called any more."""
@@ -810,11 +811,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             self.weights_of.setdefault(
                 (rng, self._way()), lambda: Drawn(self._here(event), Tick(self.run.now))
             )
-        place = self.first.setdefault((rng, kind), lambda: self._here(event)).place
+        place = self._noted(self.first, (rng, kind), event).place
         self.processes.setdefault((rng, kind, self._process()), lambda: True)
         site = self.run.here(node)
         if kind in _OVERWRITABLE and place.site != site:
-            self.further.setdefault((rng, kind, site), lambda: self._here(event))
+            self._noted(self.further, (rng, kind, site), event)
         if not self.run.guessing:
             self.unseeded.setdefault(self._own(rng), place)
             known: Kind = "use" if kind == "weak" and used else kind
@@ -837,6 +838,13 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         replaceable = [one for one in draws if one.kind in _REPLACEABLE][:MOST_KEPT]
         others = [one for one in draws if one.kind not in _REPLACEABLE][:MOST_KEPT]
         return tuple(sorted(replaceable + others, key=lambda one: one.place.order))
+
+    def _noted(self, table: Table[K, First], key: K, event: DrawEvent) -> First:
+        """The first draw that a table has, which is this one where it stands at the same place and needs fewer options."""
+        known = table.setdefault(key, lambda: self._here(event))
+        if len(known.place.given) > 1 and known.place.site == self.run.here(event.node):
+            table[key] = known = _soonest([known, self._here(event)]) or known
+        return known
 
     def _here(self, event: DrawEvent) -> First:
         where = Where(self.run, event.node, event.rng, event.level.option)
@@ -988,6 +996,15 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             return otherwise
         seeding = " that is taken for a seed" if option in self.idle_defaults else ""
         return f"give {quoted(option)} a default value{seeding}"
+
+    def _seeding_by_default(self, rng: str, option: str, otherwise: str) -> str:
+        help = self._give_default(option, otherwise)
+        tested = self.tested.get(rng)
+        if not tested:
+            return help
+        test = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none"
+        # The default 0 then seeds.
+        return test if self.idle_defaults.get(option) == "0" else f"{test}, and {help}"
 
     def _sampling(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         generator = self.run.kb.generators[rng]
@@ -1644,10 +1661,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if first is None:
             return None
         lost = self._lost() | self.restored_values() if lost is None else lost
-        if first.place.site not in lost:
+        left = [first] if first.place.site not in lost else []
+        if left and len(first.place.given) <= 1:
             return first
         keys = [key for key in self.further.known() if key[:2] == (rng, kind) and key[2] not in lost]
-        return min((self.further[key] for key in keys), key=lambda one: one.place.order, default=None)
+        return _soonest([*left, *(self.further[key] for key in keys)])
 
     def _mask(self, rng: str) -> First | None:
         """The first draw of a layer whose model nothing puts into evaluation mode."""
@@ -1689,7 +1707,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             firsts = [one for one in (strong, viewed) if one is not None]
             strong, viewed = min(firsts, key=lambda one: one.place.order, default=None), None
         spares = [self._initial_aside(rng, "weak aside"), self._first(rng, "use aside")]
-        spare = min((one for one in spares if one is not None), key=lambda one: one.place.order, default=None)
+        spare = _soonest(one for one in spares if one is not None)
         lacking = self._initial_aside(rng, "head aside")
         weak, head = self._weights(rng)
         # What draws an order alone, and is asked for a generator, is reported once.
@@ -1712,7 +1730,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         tuned = head if self.run.trains_networks else None
         if training and not (elsewhere_only and strong is None and tuned is None):
             firsts = [one for one in (weak, tuned, strong) if one is not None]
-            found = min(firsts or asides, key=lambda one: one.place.order, default=None)
+            found = _soonest(firsts or asides)
         else:
             # Initial weights that are overwritten by loaded ones do not matter to a program that only evaluates.
             loads = where(self.run, LOADS) is not None
@@ -1726,7 +1744,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 # Nothing was drawn unseeded where the program trains by default: it may train behind the option.
                 times = ((one, self.drawn_aside.get((rng, one.place.site))) for one in asides)
                 trained = [one for one, time in times if time is not None and self.run.trains_with(time)]
-                found = min(trained, key=lambda one: one.place.order, default=None)
+                found = _soonest(trained)
         if found is None and not imported:
             found = viewed
         if any(found is one and (rng, one.place.aside) in known for one in asides):
@@ -1804,6 +1822,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 f"`{api}` draws random numbers without a {title} seed when {given_in_words(place.aside)}"
             )
             help = f"call `{seed}` {where_to_seed}"
+            if place.option and place.option not in (A_GPU, *place.given):
+                message += self._unless(place.option)
+                help = self._seeding_by_default(rng, place.option, help)
             severity = Severity.WARNING
         elif elsewhere:
             message = (
@@ -1813,11 +1834,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             remedy = ("graph",)
         elif place.option:
             message = f"`{api}` draws random numbers before {title} is seeded{self._unless(place.option)}"
-            help = self._give_default(place.option, f"call `{seed}` {where_to_seed}")
-            if tested := self.tested.get(rng):
-                test = f"test `{tested} is not None`, as `if {tested}` takes the seed 0 for none"
-                # The default 0 then seeds.
-                help = test if self.idle_defaults.get(place.option) == "0" else f"{test}, and {help}"
+            help = self._seeding_by_default(rng, place.option, f"call `{seed}` {where_to_seed}")
             severity = Severity.WARNING
         else:
             before = (
@@ -1932,6 +1949,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         for rng, place in self.unseeded.items():
             if place.site == site:
                 self.unseeded.pop(rng)
+
+
+def _soonest(draws: Iterable[First]) -> First | None:
+    """The first of some draws; one that needs fewer options comes before the others."""
+    return min(draws, key=lambda one: (len(one.place.given), one.place.order), default=None)
 
 
 def _written_by(run: RunView, api: str) -> RoleEntry | None:

@@ -191,8 +191,11 @@ class DeterministicMode(Rule):
             return
         if fresh is not None and not self.in_process and not self.off:
             # What the program itself sets does not reach the process in which it trains.
-            process = fresh.subject if place.site == fresh.site or setting.value is not False else ""
-            place, setting = (fresh, Setting(False, None)) if process else (place, setting)
+            is_set = setting.value is not False
+            process = fresh.subject if place.site == fresh.site or is_set else ""
+            # Where nothing sets the mode, the program may train at the same place in its own process too.
+            place = fresh if is_set else place
+            setting = Setting(False, None) if process else setting
         elif early is not None:
             place, setting = early, Setting(False, None)
         elif setting.value is None or setting.value:

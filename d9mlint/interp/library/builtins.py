@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import order_groups, rng
+from d9mlint.interp import order_groups, rng, shares
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.assignment import set_attribute
@@ -171,6 +171,13 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return None
     if isinstance(first, v.AnyOf) and any(is_entropy(x) for x in first.values):
         return first
+    part = (
+        shares.share(interp, node.args[0])
+        if api == NUMBER and isinstance(node, m.Call) and node.args
+        else None
+    )
+    if part is not None:
+        return part
     if api == NUMBER and isinstance(node, m.Call) and _is_read(interp, node.args[:1]):
         number = v.Obj(api, "", args, node)
         number.file = interp.frame.file
@@ -1284,6 +1291,7 @@ MODELS: dict[str, Model] = {
     "hydra.compose": opt.hydra_compose,
     "hydra.experimental.compose": opt.hydra_compose,
     **{f"builtins.{n}": _convert for n in ("int", "float", "str", "abs", "round", "bool")},
+    "math.ceil": shares.rounded_up,
     HASHING: _hash,
     "builtins.len": _len,
     "builtins.list": _sequence("l"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from d9mlint.interp import rng
+from d9mlint.interp import rng, shares
 from d9mlint.interp import values as v
 from d9mlint.interp.collated import keep_item
 from d9mlint.interp.containers import BASE
@@ -161,10 +161,12 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
 
 
 def _has_workers(interp: Interp, number: v.Value) -> bool | None:
-    """Whether a number of workers is more than zero: as many as there are processors are, also where some are left out."""
+    """Whether a number of workers is more than zero: as many as there are processors are, also where some are left out, and
+    a part of some, rounded up."""
     known = v.truth(number)
     if known is None and all(
-        v.truth(one) or counts_processors(interp, one) for one in v.alternatives(number)
+        v.truth(one) or counts_processors(interp, one) or shares.is_positive(one)
+        for one in v.alternatives(number)
     ):
         return True
     return known
