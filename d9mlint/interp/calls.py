@@ -55,6 +55,7 @@ from d9mlint.interp.context import (
     PLAYED,
     QUIET,
     RESTORED,
+    TAKEN_UP,
     TRAINING_CONTEXT,
 )
 from d9mlint.interp.data import (
@@ -1367,6 +1368,8 @@ def callbacks(
         contexts.append(NEVER_TAKEN)
     if each is not None:
         contexts.append(EACH_ELEMENT)
+    if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "reads-no-variables") is not None:
+        contexts.append(TAKEN_UP)
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)

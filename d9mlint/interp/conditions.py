@@ -10,6 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.device_names import either_given
 from d9mlint.interp.drawn_fractions import only_outcome
+from d9mlint.interp.dtype_tests import never_of_type
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
@@ -127,8 +128,10 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
             return Outcome(held.value == (node.ops[0] == "in"), held.option), values
         if _lacks(interp, node, *values) or _stays_empty(interp, node, values[1]):
             return Outcome(node.ops[0] == "not in"), values
-    if len(node.ops) == 1 and node.ops[0] in _WHERE_UNEQUAL and _never_equal(interp, node.ops[0], *values):
-        return Outcome(_WHERE_UNEQUAL[node.ops[0]]), values
+    op = node.ops[0]
+    if len(node.ops) == 1 and op in _WHERE_UNEQUAL:
+        if _never_equal(interp, op, *values) or never_of_type(op, *values):
+            return Outcome(_WHERE_UNEQUAL[op]), values
     if node.ops[0] in ("==", "!=") and len(node.ops) == 1 and isinstance(node.left, m.BinOp):
         # `epoch + 1 % 5 == 0`, where `(epoch + 1) % 5` was meant.
         number, least = values[1], _least(interp, node.left)
@@ -144,13 +147,13 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
 
 
 _PAIR = 2
-_WHERE_UNEQUAL = {"==": False, "!=": True, "in": False, "not in": True}
-"""What comparisons by value give where no value equals the other."""
+_WHERE_UNEQUAL = {"==": False, "!=": True, "is": False, "is not": True, "in": False, "not in": True}
+"""What comparisons give where no value equals the other."""
 
 
 def _never_equal(interp: Interp, op: str, left: v.Value, right: v.Value) -> bool:
     """Whether one of two values is a text, or the second a collection of texts, and the other equals no text."""
-    if op in ("==", "!="):
+    if op not in ("in", "not in"):
         if isinstance(left, v.Lit):
             left, right = right, left
         texts = [right]

@@ -164,13 +164,16 @@ def differing(value: v.Value, depth: int = 3) -> v.Obj | None:
 def derive(value: v.Obj, source: v.Obj | None) -> None:
     """Note what a value that differs from run to run was computed from."""
     if source is not None:
-        value.attrs[DERIVED_FROM] = origin(source)
+        value.attrs[DERIVED_FROM] = source
 
 
 def origin(value: v.Obj) -> v.Obj:
     """What gave first what a value that differs from run to run was computed from: the value itself, or another one."""
-    source = value.attrs.get(DERIVED_FROM) or value.attrs.get(DIFFERS_BY)
-    return origin(source) if isinstance(source, v.Obj) and source is not value else value
+    while True:
+        source = value.attrs.get(DERIVED_FROM) or value.attrs.get(DIFFERS_BY)
+        if not isinstance(source, v.Obj) or source is value:
+            return value
+        value = source
 
 
 def rest_of(interp: Interp, value: v.Obj, part: str | int | None) -> v.Value:

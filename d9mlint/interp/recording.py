@@ -878,6 +878,7 @@ ROLES = {
     "without-gradient": "is a class whose methods compute metrics or prepare data",
     "ranks": "gives the positions of elements in their order",
     "mode-changes-nothing": "gives the same bits in each run without deterministic mode",
+    "reads-no-variables": "does not yet make its library read environment variables",
     "mode-may-change": "may run ops that are not known",
     "model-input": "gives what a model is called with",
     "gives-indices": "gives a tuple of indices that together name each position once at which something is true",

@@ -816,10 +816,22 @@ def _given_sizes(args: v.Args) -> Sizes | None:
     if not args.pos:
         return None
     if len(args.pos) == 1 and not isinstance(args.pos[0], v.Lit):
-        return _sizes(args.pos[0])
+        return (None,) if _is_one_size(args.pos[0]) else _sizes(args.pos[0])
     if any(isinstance(one, v.Items) for one in args.pos):
         return None
     return tuple(_size(one) for one in args.pos)
+
+
+def _is_one_size(value: v.Value) -> bool:
+    """Whether a value is one number that says how many elements there are: ``len(x)``, ``x.size(1)``, ``x.numel()``."""
+    if not isinstance(value, v.Obj) or is_number(value):
+        return is_number(value)
+    name = value.api.rpartition(".")[2]
+    return name in _COUNTS or (name == "size" and bool(_numbers(list(value.args.values()))))
+
+
+_COUNTS = frozenset({"numel", "nelement"})
+"""Methods of tensors that give the number of all elements, whatever the receiver is."""
 
 
 def _sizes(value: v.Value | None) -> Sizes | None:

@@ -228,6 +228,7 @@ Role = Literal[
     "reads-command-line",
     "reads-data",
     "reads-later",
+    "reads-no-variables",
     "reads-text",
     "rearranges",
     "recomputes",

@@ -40,7 +40,7 @@ from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, tr
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
-from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy
+from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy, origin
 from d9mlint.interp.device_names import A_GPU, given_option
 from d9mlint.interp.events import (
     AnswerEvent,
@@ -2142,14 +2142,27 @@ def entropy_source(run: RunView, value: v.Value | None) -> v.Obj | None:
         return None
     for one in map(differing, v.alternatives(value)):
         if one is not None and not _of_worker(one):
-            part = one.attrs.get(DIFFERS_BY)
-            source = part if isinstance(part, v.Obj) else one
-            # A method of what is drawn gives that in another form: ``np.random.randint(10, size=1).item()``.
-            drawn = source.attrs.get(DERIVED_FROM)
-            if isinstance(drawn, v.Obj) and source.api.rpartition(".")[0] in (drawn.api, drawn.type):
-                return drawn if any(entry.kind == "draw" for entry in run.kb.rng(drawn.api)) else source
-            return source
+            return _given_by(run, one)
     return None
+
+
+def _given_by(run: RunView, value: v.Obj) -> v.Obj:
+    """The call that gives something that differs from run to run, where a fixed number would do."""
+    part = value.attrs.get(DIFFERS_BY)
+    source = part if isinstance(part, v.Obj) else value
+    made_of = source.attrs.get(DERIVED_FROM)
+    if not isinstance(made_of, v.Obj):
+        return source
+    if _is_generator(run, source) or _is_generator(run, made_of):
+        # What is drawn from a generator differs because its seed does.
+        return _given_by(run, made_of)
+    # A method of what is drawn gives that in another form: ``np.random.randint(10, size=1).item()``.
+    is_method = source.api.rpartition(".")[0] in (made_of.api, made_of.type)
+    return made_of if is_method and any(entry.kind == "draw" for entry in run.kb.rng(made_of.api)) else source
+
+
+def _is_generator(run: RunView, value: v.Obj) -> bool:
+    return any(entry.kind == "generator" for entry in run.kb.rng(value.api))
 
 
 def _of_worker(value: v.Value) -> bool:
@@ -2207,7 +2220,7 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
     rule.report(
         "DET107",
         place,
-        f"`{api}` is seeded from `{source.api}`, {why}{unless}",
+        f"`{api}` is seeded from `{origin(source).api}`, {why}{unless}",
         help,
         subject=source.api,
         severity=Severity.WARNING if option or place.aside else None,

@@ -7,6 +7,7 @@ import re
 from d9mlint.checks.base import Rule
 from d9mlint.checks.xla_devices import FLAGS
 from d9mlint.interp import values as v
+from d9mlint.interp.context import TAKEN_UP
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import marks_path
@@ -18,23 +19,6 @@ READ_BY = {
     "XLA_FLAGS": ("jax", "jax."),
     "TORCHINDUCTOR_DETERMINISTIC": ("torch", "torch.compile"),
 }
-# Calls of a library that configure it and do not yet make it read its variables.
-_CONFIGURING = (
-    "tf.config.",
-    "tf.random.set_seed",
-    "tf.get_logger",
-    "tf.autograph.",
-    "tf.compat.v1.logging",
-    "tf.keras.utils.set_random_seed",
-    "jax.config.",
-    "tf.app.",
-    "tf.flags.",
-    "tf.logging.",
-    "tf.compat.v1.disable",
-    "tf.compat.v1.enable",
-    "tf.set_random_seed",
-    "tf.compat.v1.set_random_seed",
-)
 
 
 class LateVariables(Rule):
@@ -43,9 +27,13 @@ class LateVariables(Rule):
     codes = ("DET308",)
     used = marks_path(bool)
 
-    @on_call_if(lambda _, api: api.startswith(_PREFIXES) and not api.startswith(_CONFIGURING))
+    @on_call_if(
+        lambda rule, api: api.startswith(_PREFIXES) and rule.run.kb.role(api, "reads-no-variables") is None
+    )
     def library_use(self, call: CallEvent) -> None:
         """A library is used that reads variables when it is."""
+        if TAKEN_UP in self.run.contexts:
+            return
         for library, prefix in _READERS:
             if call.api.startswith(prefix):
                 self.used.setdefault(library, True)
