@@ -22,9 +22,9 @@ args = parser.parse_args()
 """
 
 
-def _found(directory: Path, program: str) -> list[Finding]:
+def _found(directory: Path, program: str, rule: str = "DET101") -> list[Finding]:
     (directory / "train.py").write_text(OPTIONS + program)
-    overrides = {"cache": False, "jobs": 1, "select": ["DET101"]}
+    overrides = {"cache": False, "jobs": 1, "select": [rule], "device": "cuda"}
     result = check([str(directory)], load_settings(str(directory), overrides=overrides))
     return [one.finding for one in result.items]
 
@@ -64,3 +64,26 @@ def test_the_other_options_of_a_draw_are_noted(tmp_path: Path) -> None:
     (found,) = _found(tmp_path, 'if args.first and args.mode == "test":\n    print(torch.rand(3))\n')
     assert found.message.endswith("when `--first` is given")
     assert [one.message for one in found.flow] == ["only if `--mode` has another value than its default"]
+
+
+PADDED = """torch.manual_seed(0)
+x = torch.ones(1, 3, 8, 8, requires_grad=True, device="cuda")
+pad = torch.nn.ZeroPad2d(1) if {chosen} == "train" else torch.nn.ReflectionPad2d(1)
+pad(x).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "begin"),
+    [
+        ("mode", 'mode = "train"\nif args.number:\n    mode = "test"\n'),
+        ('conf["mode"]', 'conf = {"mode": "train"}\nif args.number:\n    conf["mode"] = "test"\n'),
+        (
+            'conf["mode"]',
+            'conf = {"mode": "train"}\nif args.number is not None:\n    conf["mode"] = args.mode\n',
+        ),
+    ],
+)
+def test_an_op_that_is_only_made_with_an_option(tmp_path: Path, chosen: str, begin: str) -> None:
+    (found,) = _found(tmp_path, begin + PADDED.format(chosen=chosen), "DET401")
+    assert "only if `--number` has another value than its default" in [one.message for one in found.flow]

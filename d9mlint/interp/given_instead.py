@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import accepts
@@ -131,7 +131,7 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
         return switch(interp, kept, other, either_given(kept.option, option))
     if isinstance(kept, v.Lit) and gone_on_with(kept, other, option):
         return v.Lit(kept.value, option)
-    if is_switch(kept):
+    if isinstance(kept, v.Lit) and (is_switch(kept) or is_choice(interp, kept)):
         return kept if v.same(kept, other) else switch(interp, kept, other, option)
     if not selects(interp, option):
         return kept
@@ -152,6 +152,14 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     )  # fmt: skip
     moved.start_with(old._replace(device=by_default(option)))
     return moved
+
+
+def is_choice(interp: Interp, value: object) -> TypeGuard[v.Lit]:
+    """Whether a value is a text, whatever options are given, that names no device: one that may choose what a program
+    does."""
+    if not isinstance(value, v.Lit) or value.option or type(value.value) is not str:
+        return False
+    return not named(interp, value)
 
 
 def _differs(kept: v.Lit, other: v.Value) -> bool:

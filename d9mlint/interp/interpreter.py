@@ -1168,7 +1168,7 @@ class Interp:
         variable stands for does. What was made where it was given is there only then."""
         for access in overwritten.values():
             before, birth = _before(access), access[0].birth
-            if birth < born and is_switch(before):
+            if birth < born and (is_switch(before) or given_instead.is_choice(self, before)):
                 if not given_instead.is_made_where_given(self, option, birth):
                     HEAP.put(access, given_instead.switch(self, before, at(*access[:4]), option))
             elif birth < born and isinstance(before, (v.Inst, v.Obj)):
