@@ -1,7 +1,8 @@
 """What stands in objects where an option has the value that a test asks for: ``if mode == "predict": model.head = Beam()``.
 
 The paths of the option's values meet behind the test, and what was written there is one of several values. In a branch of
-a later test that asks for another value of the same option, what stood there before stands there again.
+a later test that asks for another value of the same option, what stood there before stands there again. What was seeded is
+seeded in a branch that asks for the same value.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import HEAP, Access, at
+from d9mlint.interp.state import SEEDED, Rng
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -67,11 +70,56 @@ def within(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None])
         if excluded and at(*one.place[:4]) is one.met and one.met is not one.place[4]:
             HEAP.put(one.place, one.place[4])
             put.append(one)
+    _seed(interp, test, outcome)
     run()
     interp.asked = known
     for one in put:
         if at(*one.place[:4]) is one.place[4]:
             HEAP.put(one.place, one.met)
+
+
+def note_seeds(interp: Interp, before: dict[str, Rng], option: str, needs: dict[str, Any]) -> None:
+    """A branch has ended that is taken where options have other values than by default: what it seeds is seeded in later
+    branches too that are taken where all that holds which it ``needs``. ``before`` are the levels of the RNGs before it."""
+    for name, level in list(interp.state.rng.held.items()) if needs else ():
+        if level.option == option and level is not before.get(name):
+            interp.state.rng[name] = level._replace(given=tuple(sorted(needs.items())))
+
+
+def _seed(interp: Interp, test: m.Expr, outcome: bool) -> None:
+    """A branch begins that is taken where a test has this outcome."""
+    seeded = [(name, level.given) for name, level in interp.state.rng.held.items() if level.given]
+    holds = needed(interp, test, outcome) if seeded else {}
+    for name, given in seeded:
+        if all(holds.get(what) == value for what, value in given):
+            interp.state.rng[name] = Rng(SEEDED, site=interp.state.rng[name].site)
+
+
+def needed(interp: Interp, test: m.Expr, outcome: bool) -> dict[str, Any]:
+    """All that holds where a test has this outcome: the values of options, and the outcomes of other tests of options, as
+    they are written; empty where the test depends on something else too."""
+    if isinstance(test, m.Unary) and test.op == "not":
+        return needed(interp, test.operand, not outcome)
+    if isinstance(test, m.BoolOp) and (test.op == "and") == outcome:
+        left, right = (needed(interp, side, outcome) for side in (test.left, test.right))
+        return {**left, **right} if left and right else {}
+    known = [] if isinstance(test, m.BoolOp) else _asked(interp, test, outcome)
+    if known:
+        return {name: value for name, value, _ in known}
+    words = [_word(interp, one) for one in nodes([test])]
+    return {} if None in words else {" ".join(map(str, words)): outcome}
+
+
+def _word(interp: Interp, node: Any) -> str | None:
+    """What a part of a test of options is; None where more than options and constants decide about it."""
+    if isinstance(node, m.Name):
+        known = interp.eval(node)
+        return (known.option or repr(known.value)) if isinstance(known, v.Lit) else None
+    if isinstance(node, m.Const):
+        return repr(node.value)
+    if isinstance(node, m.Compare):
+        return " ".join(node.ops)
+    return node.op if isinstance(node, m.BoolOp | m.Unary | m.BinOp) else None
 
 
 def values(interp: Interp, test: m.Expr, outcome: bool) -> dict[str, Any]:

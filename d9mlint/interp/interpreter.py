@@ -1295,7 +1295,9 @@ class Interp:
             for outcome in (True, False)
         ]
         asked, noted = given_options.values(self, stmt.test, not test.answer), len(self.noted_instead)
+        levels, needed = self.state.rng.held, given_options.needed(self, stmt.test, not test.answer)
         self.branch(runs, keep=0 if test.answer else 1, option=test.option)
+        given_options.note_seeds(self, levels, test.option, needed)
         for instead in self.noted_instead[noted:]:
             instead.asked.update(asked)
         for one in met:

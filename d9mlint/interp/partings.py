@@ -125,7 +125,9 @@ class Partings:
         it, where more is known of that than of all together, and nothing has seeded it since."""
         through: set[int] | None = None
         for parting in reversed(self._of_rngs):
-            if parting.met.get(rng) != now:
+            met = parting.met.get(rng)
+            # What `given` says is found out where they have met.
+            if met is None or met._replace(given=now.given) != now:
                 continue
             through = self.made(interp) if through is None else through
             branches = {branch for time in through if (branch := parting.branch(time)) is not None}

@@ -28,7 +28,8 @@ class Rng(NamedTuple):
     has been seeded, at ``site``; ``new_graph`` whether the program made the graph that is the default one, so that no
     seed at its start is for it, and ``graph`` the context that makes it the default one, or, for an ``estimator``, what its
     seed would be given to; ``some_ranks`` whether only some of the processes of the program have seeded it; ``or_worker``
-    is the RNG that gives it its seed if what is running is in a worker, which is not known."""
+    is the RNG that gives it its seed if what is running is in a worker, which is not known; ``given`` are the values of
+    options with which it is seeded at ``site``, as far as they are known, where ``option`` names one."""
 
     level: int
     option: str = ""
@@ -41,6 +42,7 @@ class Rng(NamedTuple):
     graph: Site | None = None
     estimator: bool = False
     or_worker: str = ""
+    given: tuple[tuple[str, object], ...] = ()
 
 
 class Setting(NamedTuple):
