@@ -904,6 +904,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     held = _under_unknown_keys(value)
     # What is looked up in is not empty.
     held = [x for x in held if not isinstance(x, v.Mapping) or x.items or x.open] or held
+    held = [x for one in held for x in _sets_in(one) or (one,)]
     known = all(
         shapes.form(x) != shapes.NOTHING
         or _is_arbitrary(x)
@@ -920,6 +921,12 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     # A set into which nothing is seen to be put may be filled where that is not seen.
     bare = any(isinstance(x, v.Items) and x.kind == "s" and not x.elts for x in held)
     return v.join((*held, v.UNKNOWN) if bare else held)
+
+
+def _sets_in(value: v.Value) -> list[v.Value]:
+    """The sets of which a value is one, or what was there under its key by then."""
+    found = [one for one in v.alternatives(value) if one is not v.UNKNOWN]
+    return found if all(isinstance(one, v.Items) and one.kind == "s" for one in found) else []
 
 
 def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:

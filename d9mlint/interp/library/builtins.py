@@ -795,6 +795,9 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     if isinstance(owner, v.Mapping):
         # A table of functions or classes looked up by an unknown name, or of objects.
         if not callables:
+            if not owner.open and not owner.items and isinstance(default, v.Items) and default.kind == "s":
+                # A later round of the loop that is running may find what has been put there by then.
+                return v.join((default, v.UNKNOWN))
             return at_unknown_key(interp, owner)
         return v.candidates([*callables, *([v.UNKNOWN] if owner.open else [])])
     if isinstance(owner, v.Obj) and is_registry(owner) and name == "get":
