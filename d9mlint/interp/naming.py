@@ -15,7 +15,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.forms import asked_for_form
-from d9mlint.ir.traversal import nodes, parents
+from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,6 +250,10 @@ class _Uses:
     def _role(self, func: m.Expr, role: Role) -> RoleEntry | None:
         kb = self._run.kb
         name = func.id if isinstance(func, m.Name) else func.name if isinstance(func, m.Attr) else ""
+        if isinstance(func, m.Attr) and name == "__init__" and called_name(func.value) == "super":
+            method = self._run.frame.func
+            bases = method.cls.external_bases() if method is not None and method.cls is not None else []
+            return kb.role(kb.canonical(bases[0]), role) if bases else None
         found = self._run.value_of(func) if isinstance(func, m.Name) else None
         if isinstance(found, v.Ext):
             return kb.role(kb.canonical(found.name), role)
