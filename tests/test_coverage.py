@@ -157,6 +157,27 @@ def test_a_program_that_is_followed_says_nothing(tmp_path: Path) -> None:
     assert coverage_line(lint(tmp_path, {"train.py": text})) == ""
 
 
+KERNEL = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    tl.atomic_add(out_ptr, tl.sum(tl.load(x_ptr + tl.arange(0, BLOCK))))
+
+
+out = torch.zeros(1, device="cuda")
+add[(8,)](torch.ones(1000, device="cuda"), out, BLOCK=128, num_warps=4)
+"""
+
+
+def test_a_kernel_that_is_started_on_a_grid_is_followed(tmp_path: Path) -> None:
+    result = lint(tmp_path, {"train.py": KERNEL})
+    assert coverage_line(result) == ""
+    assert [step.message for item in result.items for step in item.finding.flow] == ["add() is called here"]
+
+
 def test_a_tree_without_entry_points_says_so(tmp_path: Path) -> None:
     result = lint(tmp_path, {"ops.py": OP})
     assert result.no_entry and "No entry point" in coverage_line(result)

@@ -201,11 +201,22 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     if isinstance(func, v.Inst):
         return call_instance(interp, func, args, node)
     if isinstance(func, v.Obj):
-        return call_object(interp, func, args, node)
+        return (
+            _start(interp, func, args, node)
+            if func.api == v.KERNEL
+            else call_object(interp, func, args, node)
+        )
     if isinstance(func, v.Lit) and func.instead is not None:
         # Nothing cannot be called: the option is given where this runs.
         return call(interp, func.instead, args, node)
     return _call_unknown(interp, func, args, node)
+
+
+def _start(interp: Interp, kernel: v.Obj, args: v.Args, node: Any) -> v.Value:
+    """Start a kernel: it gets addresses in place of tensors, and what it is compiled for beside what it is given."""
+    interp.listeners.tell_any_call(CallEvent(v.KERNEL, args, node))
+    call(interp, kernel.args.pos[0], v.Args(star=True, dstar=True), node)
+    return v.NONE
 
 
 def _call_unknown(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:

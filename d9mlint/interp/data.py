@@ -729,6 +729,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if value.name.endswith(_NAMES):
             return member_by_name(interp, v.Ext(value.name.removesuffix(_NAMES)), index)
         return v.UNKNOWN if is_environ(interp, value) else value
+    if isinstance(value, v.Func) and value.decorated:
+        # ``kernel[grid](x)``: no function has items as it was written.
+        return v.Obj(v.KERNEL, "", v.Args([value]))
     if isinstance(value, v.Cls) and _takes_types(interp, value):
         # ``class Agent(Base[int])``
         return value

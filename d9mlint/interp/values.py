@@ -604,6 +604,8 @@ BATCH_PARTS = "@batch parts"
 """Attribute of a batch of which some parts are known: all of them, in their order."""
 GIVEN = "an option that was given"
 """``api`` of the value that an option has where a test shows that it was given."""
+KERNEL = "a kernel"
+"""``api`` of a function of the project that Triton or Numba compile, with the grid on which it is started."""
 OBJECT = "builtins.object"
 ANY_SLICE = Obj(SLICE)
 SLICE_OF_ONE = Obj(SLICE)
