@@ -2214,7 +2214,7 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
         seeded_by = rule.run.state.level(unseeded.id).option
         if given_option(seeded_by):
             option, unless = seeded_by, f", unless {given_in_words(seeded_by)}"
-            help = f"give `{seeded_by}` a default value"
+            help = f"give {quoted(seeded_by)} a default value"
     elif _is_made_again(rule.run, source):
         help, remedy = _FOR_ROUNDS, (REPEATED,)
     rule.report(
