@@ -262,6 +262,12 @@ DECIDED_ELSEWHERE = {
         "return 1",
         "return sizes",
     ),
+    "a dictionary with attributes": (
+        "import torch\n\n\nclass Config(dict):\n    def __init__(self, *args):\n        super().__init__(*args)\n"
+        "        self.__dict__ = self\n\n\nif Config({'draw': False}).draw:\n    print(torch.rand(1))\n",
+        "self.__dict__ = self\n",
+        "self.__dict__ = self\n        self.draw = True\n",
+    ),
 }
 
 

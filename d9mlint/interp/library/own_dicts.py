@@ -68,28 +68,32 @@ def make(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Mapping | Non
     if not bases or not DICTS.issuperset(map(interp.kb.canonical, bases)) or args.star:
         return None
     named = cls.env.all() if len(cls.mro()) == 1 and not cls.decorated and cls.metaclass is None else None
-    if named is None or not _SPECIAL.issuperset(named) or not _gives_attributes(named):
+    if named is None or not _SPECIAL.issuperset(named):
         return None
-    storing = [one for name in _STORING if isinstance(one := named.get(name), v.Func)]
-    if not all(_only_keeps(one.fn, cls) for one in storing):
+    bodies = {
+        name: interp.body(one)
+        for name in ("__getattr__", *_STORING)
+        if isinstance(one := named.get(name), v.Func)
+    }
+    storing = [bodies[name] for name in _STORING if name in bodies]
+    if not _gives_attributes(named, bodies) or not all(_only_keeps(body, cls) for body in storing):
         return None
     given = v.Args([one for one in args.pos if not v.is_none(one)], args.kw, args.star, args.dstar)
     made = interp.call(v.Ext("builtins.dict"), given, node)
     if not isinstance(made, v.Mapping):
         return None
-    nested = any(_makes_others(one.fn, cls) for one in storing)
-    return _with_attributes(made, _DEPTH if nested else 0)
+    return _with_attributes(made, _DEPTH if any(_makes_others(body, cls) for body in storing) else 0)
 
 
-def _gives_attributes(named: dict[str, v.Value]) -> bool:
+def _gives_attributes(named: dict[str, v.Value], bodies: dict[str, list[m.Stmt]]) -> bool:
     """Whether reading an attribute gives an item."""
-    read, init = named.get("__getattr__"), named.get("__init__")
-    if isinstance(read, v.Func):
-        given = [one.value for one in nodes(read.fn.body) if isinstance(one, m.Return)]
+    if "__getattr__" in bodies:
+        given = [one.value for one in nodes(bodies["__getattr__"]) if isinstance(one, m.Return)]
         return bool(given) and all(map(_looks_up, given))
+    read = named.get("__getattr__")
     if read is not None:
         return isinstance(read, v.Ext) and read.name.rpartition(".")[2] in _LOOKS_UP
-    return isinstance(init, v.Func) and any(map(_is_itself, nodes(init.fn.body)))
+    return any(map(_is_itself, nodes(bodies.get("__init__", []))))
 
 
 def _looks_up(value: m.Expr | None) -> bool:
@@ -107,9 +111,9 @@ def _is_itself(node: Any) -> bool:
     )
 
 
-def _only_keeps(function: m.Function, cls: v.Cls) -> bool:
+def _only_keeps(body: list[m.Stmt], cls: v.Cls) -> bool:
     """Whether a method puts the items that it is given into the dictionary, as they are or made into such dictionaries."""
-    for one in nodes(function.body):
+    for one in nodes(body):
         if isinstance(one, m.Call) and called_name(one) not in _KEEPS and called_name(one) != cls.cls.name:
             return False
         if isinstance(one, m.Assign) and not all(map(_is_item, one.targets)) and not _is_itself(one):
@@ -124,20 +128,11 @@ def _is_item(target: m.Expr) -> bool:
     return isinstance(target, m.Subscript) or (isinstance(target, m.Name) and "." not in target.id)
 
 
-def _makes_others(function: m.Function, cls: v.Cls) -> bool:
-    """Whether a method makes further dictionaries of its class, of those that are items."""
-    return any(
-        isinstance(one, m.Name) and one.id in (cls.cls.name, "self.__class__") for one in nodes(function.body)
-    ) or any(
-        called_name(one) == "type" and len(one.args) == 1 and any(x is one for x in _called(function))
-        for one in nodes(function.body)
-        if isinstance(one, m.Call)
-    )
-
-
-def _called(function: m.Function) -> list[m.Expr]:
-    """What a method calls: ``type(self)`` of ``type(self)(value)``."""
-    return [one.func for one in nodes(function.body) if isinstance(one, m.Call)]
+def _makes_others(body: list[m.Stmt], cls: v.Cls) -> bool:
+    """Whether a method makes further dictionaries of its class, of those that are items: ``type(self)(value)``."""
+    calls = [one for one in nodes(body) if isinstance(one, m.Call)]
+    named = any(isinstance(one, m.Name) and one.id in (cls.cls.name, "self.__class__") for one in nodes(body))
+    return named or any(called_name(one.func) == "type" for one in calls)
 
 
 def _with_attributes(mapping: v.Mapping, depth: int) -> v.Mapping:
