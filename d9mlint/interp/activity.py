@@ -96,6 +96,8 @@ TF_WATCHED = "watched:tensorflow"
 TORCH_TRAIN_CPU = "train:torch:cpu"
 TORCH_TRAIN_CUDA = "train:torch:cuda"
 """Where torch trains, unless it is known to do so on the CPU or an accelerator without CUDA."""
+TORCH_TRAIN_ON = "train:torch:on"
+"""The same, but for gradients that are taken outside of loops."""
 TORCH_TRAIN_FRESH = "train:torch:fresh"
 """Training in a new process that shares nothing with the program, in which nothing has turned deterministic mode on."""
 TORCH_TRAIN_EARLY = "train:torch:early"
@@ -110,6 +112,8 @@ TRAINS_IN_ROUNDS = "train:rounds"
 """Where a gradient is taken in a loop within another one, as for the batches of each epoch."""
 GRADIENT = "train:gradient"
 """Where ``backward()`` takes a gradient outside of loops,"""
+STEPS = "train:steps"
+"""where what may be an optimizer takes a step,"""
 TRAINS_ON = "train:on"
 """and where a program does more: it takes gradients in a loop or by other means, or takes what may be a step, or calls what
 is not known."""
@@ -194,8 +198,7 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
         if flag == TRAIN and interp.loops.nested:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
         if flag == TRAIN:
-            once = subject == _BACKWARD and not interp.loops and not interp.contexts.within(_AGAIN)
-            note(interp, GRADIENT if once else TRAINS_ON, node, subject, option)
+            note(interp, GRADIENT if _is_once(interp, subject) else TRAINS_ON, node, subject, option)
     log = interp.import_log
     aside = interp.state.noted_aside
     first = _is_first(interp.places, flag, aside)
@@ -209,6 +212,11 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
         own_gradients.take_gradients(interp, node)
     if flag in _CUDA_FLAGS and not option and CUDA_ALWAYS not in interp.places and not aside:
         note(interp, CUDA_ALWAYS, node, subject)
+
+
+def _is_once(interp: Interp, subject: str) -> bool:
+    """Whether a gradient is taken outside of loops."""
+    return subject == _BACKWARD and not interp.loops and not interp.contexts.within(_AGAIN)
 
 
 def _computes(function: m.Function | None, name: str) -> bool:
@@ -229,6 +237,14 @@ def _is_first(places: dict[str, Where], flag: str, aside: str) -> bool:
 def where(interp: RunView, flag: str) -> Where | None:
     """The first place at which a flag was set in this run."""
     return interp.places.get(flag)
+
+
+def trains_on_cuda(interp: RunView) -> Where | None:
+    """Where torch trains on CUDA: not where a gradient is taken that no step uses, if the program trains behind it."""
+    first, on, step = (where(interp, flag) for flag in (TORCH_TRAIN_CUDA, TORCH_TRAIN_ON, STEPS))
+    if first is None or on is None or (on.aside and not first.aside):
+        return first
+    return on if step is None or step.order > on.order else first
 
 
 def trains(interp: RunView) -> bool:
@@ -356,6 +372,7 @@ class Activity:
     @on_method("step")
     def step(self, call: CallEvent) -> None:
         """What may be an optimizer takes a step."""
+        note(self._interp, STEPS, call.node, call.api)
         note(self._interp, TRAINS_ON, call.node, call.api)
 
     def _is_elsewhere(self, loss: v.Value | None) -> bool:
@@ -918,6 +935,8 @@ def _trains_torch(interp: Interp, node: Any, subject: str, device: str) -> None:
         if device in OTHER_ACCELERATORS:
             return
         note(interp, TORCH_TRAIN_CUDA, node, subject, selecting_option(device))
+        if not _is_once(interp, subject):
+            note(interp, TORCH_TRAIN_ON, node, subject, selecting_option(device))
         _in_mode(interp, node, subject, device)
     else:
         note(interp, TORCH_TRAIN_CPU, node, subject)

@@ -21,11 +21,11 @@ from d9mlint.checks.settings.mode_effects import (
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import (
     CUDA,
-    TORCH_TRAIN_CUDA,
     TORCH_TRAIN_EARLY,
     TORCH_TRAIN_FRESH,
     may_use_cuda,
     only_tries_gradient,
+    trains_on_cuda,
     when_on_cuda,
     when_selected,
     where,
@@ -176,7 +176,7 @@ class DeterministicMode(Rule):
         self._cublas()
 
     def _missing_mode(self) -> None:
-        place = where(self.run, TORCH_TRAIN_CUDA)
+        place = trains_on_cuda(self.run)
         if self.run.entry is None or place is None:
             return
         if not may_use_cuda(self.run):
