@@ -150,7 +150,11 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
             return _elements(interp, owner, depth + 1)
         return kind_of_elements(interp, owner, None, depth + 1) if owner is not None else ""
     if entry.elements == "argument":
-        return kind_of(interp, value.args.pos[0], depth + 1) if value.args.pos else ""
+        like = value.args.get(entry.like, entry.like_pos)
+        # Without a node to begin with, some functions of graphs begin with all of them.
+        if like is None or any(v.is_none(one) is True for one in v.alternatives(like)):
+            return ""
+        return kind_of(interp, like, depth + 1)
     if entry.elements:
         return entry.elements if any_holds(value.args, entry.unless) is False else ""
     if entry.value == TEXT:

@@ -936,7 +936,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     that gave the receiver, where it is known. ``value`` is the kind of what is given, ``elements`` that of its
     elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for
     that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``argument`` for that
-    of the first argument itself or, for what is hashed by address, ``object``; the argument ``dtype`` may name another. A
+    of the argument ``like`` itself, which is the first one unless that is named, or, for what is hashed by address,
+    ``object``; the argument ``dtype`` may name another. A
     sink that is ``until_sorted`` gives something
     that the program may still sort, by an entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an
     array. What is ``elementwise`` says of each element of an array whether something holds. A sink that is
@@ -978,6 +979,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     texts: list[TextTest] = []
     value: Element = ""
     elements: Element = ""
+    like: str = ""
+    like_pos: int = 0
     dtype: str = ""
     dtype_pos: int | None = None
     lazy: list[str] = []
