@@ -94,9 +94,7 @@ class _Comparison:
 
 
 def _is_data(value: v.Value) -> bool:
-    """Whether a value is what a function computes with: nothing that it calls, and no switch."""
-    if isinstance(value, v.Lit):
-        return value.value is not None and not isinstance(value.value, bool)
+    """Whether a value is what a function computes with: nothing that it calls by its name."""
     if isinstance(value, (v.Items, v.AnyOf)):
         return all(map(_is_data, value.elts if isinstance(value, v.Items) else value.values))
-    return value is v.UNKNOWN or isinstance(value, (v.Obj, v.Member))
+    return not isinstance(value, (v.Func, v.Cls, v.Ext, v.Partial))
