@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from d9mlint.interp import values as v
 
+Name = tuple[str, int]
+"""A function or class: its file, and its index or place there."""
+Code = tuple[Name, tuple[Name, ...]]
+"""The code of a function, with the functions and classes that it closes over: a wrapper is other code for each of those."""
 MAX_MADE = 6
 """So many functions or classes are kept that the same statement made and that call the same."""
 
@@ -22,6 +26,20 @@ def candidates(before: v.Value, value: v.Func | v.Cls) -> v.Value:
     if sum(_Comparison(exact=False).same(one, value) for one in made) >= MAX_MADE:
         return before if v.UNKNOWN in held else v.candidates((before, v.UNKNOWN))
     return v.candidates((before, value))
+
+
+def called_by(func: v.Func) -> tuple[Name, ...]:
+    """The functions and classes that a function made in a call closes over."""
+    found: list[Name] = []
+    env: v.Env | None = func.env
+    while env is not None and env.parent is not None:
+        for one in env.vars.values():
+            if isinstance(one, v.Func):
+                found.append(one.key)
+            elif isinstance(one, v.Cls):
+                found.append((one.file.path, one.cls.start))
+        env = env.parent
+    return tuple(found)
 
 
 def _same_statement(a: v.Value, b: v.Value) -> bool:
