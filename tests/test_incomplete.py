@@ -186,3 +186,31 @@ def test_a_function_that_finds_other_circumstances_at_every_call(tmp_path: Path)
     calls = "".join(f"note('name {k}')\n" for k in range(400))
     result = lint(tmp_path, {"a.py": f"{CALLS}{body}\n{calls}\nprint(torch.rand(3))\n"})
     assert "called in too many different circumstances" in only(result)
+
+
+WRAPPED = """
+import functools
+
+import torch
+
+
+def measured(fn):
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        with torch.autograd.profiler.record_function(fn.__name__):
+            return fn(*args, **kwargs)
+
+    return wrapper
+"""
+
+
+def test_a_wrapper_of_many_functions_is_not_one_function_that_is_called_too_often(tmp_path: Path) -> None:
+    """What it gives is that of the function that it calls, and the analysis is not cut off."""
+    body = "    x = x + 1\n" * 400
+    parts = "".join(f"@measured\ndef part{k}(x):\n{body}    return x\n" for k in range(40))
+    calls = "".join(f"x = part{k}(x)\n" for k in range(40))
+    start = "@measured\ndef start():\n    return torch.rand(3)\n"
+    result = lint(
+        tmp_path, {"a.py": f"{WRAPPED}{parts}{start}x = torch.ones(3)\n{calls}print(x + start())\n"}
+    )
+    assert [item.finding.code for item in result.items] == ["DET101"]

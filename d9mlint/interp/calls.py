@@ -17,6 +17,7 @@ from d9mlint.interp import (
     graphs,
     idle,
     layer_modes,
+    made_again,
     memo,
     optimizers,
     order_cells,
@@ -397,7 +398,8 @@ def call_function(
         args = option_params(interp, func)
     if func.decorated and isinstance(args, ChosenArgs):
         return call_with_choices(interp, func, args, node)
-    variants = interp.variants.setdefault(name, set())
+    own = (name, made_again.called_by(func))
+    variants = interp.variants.setdefault(own, set())
     if len(variants) >= MAX_VARIANTS:
         # More numbers say nothing new.
         args = _widened(args, (int, float))
@@ -451,10 +453,10 @@ def call_function(
         # Over unreached code every function is looked at once, with its module: following all calls again
         # would cost the square of the code and find nothing new. What a rule tries out it looks at itself.
         return v.UNKNOWN
-    spent = interp.spent.setdefault(name, [0, 0]) if on_yield is None else [0, 0]
+    spent = interp.spent.setdefault(own, [0, 0]) if on_yield is None else [0, 0]
     settled = spent[0] >= MAX_RUNS and spent[1] >= MAX_RUN_STEPS
     if settled:
-        general = interp.settled.get(name)
+        general = interp.settled.get(own)
         if general is not None:
             general.effect.apply(interp.state)
             interp.trail.append(general.trail)
@@ -542,7 +544,7 @@ def call_function(
             interp.circumstances(act, (func, node)),
         )
         if settled:
-            interp.settled[name] = found
+            interp.settled[own] = found
         elif not HEAP.rebound_since(rebound, act.start) and not given_instead.has_changed(interp, act):
             # What replaces functions is run again: names that are looked for after it mean something else.
             outcomes.append(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.interp import collated, enumerations, made_tables, parted, shapes, tensors
+from d9mlint.interp import collated, enumerations, made_again, made_tables, parted, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
 from d9mlint.interp.columns import TABLES
@@ -1121,7 +1121,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             before = owner.items.get(key)
             if isinstance(value, (v.Func, v.Cls)) and before is not None:
                 # What a decorator registers under names that are not known.
-                value = v.candidates((before, value))
+                value = made_again.candidates(before, value)
             owner.items[key] = value
     elif isinstance(owner, v.Items):
         if _is_each(interp, node):

@@ -85,6 +85,7 @@ from d9mlint.interp.library.processes import context_class
 from d9mlint.interp.library.reflection import SEARCH_PATH
 from d9mlint.interp.library.weights import loaded_between, loaded_if_given, loaded_places
 from d9mlint.interp.listening import Listeners
+from d9mlint.interp.made_again import Code
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
 from d9mlint.interp.naming import printed_before_failing
@@ -283,12 +284,12 @@ class Interp:
         # Options whose defaults decided the branches that are running.
         self.options = Active(OPTION)
         self.memo: dict[Any, list[CallOutcome]] = {}
-        self.variants: dict[tuple[str, int], set[Any]] = {}
+        self.variants: dict[Code, set[Any]] = {}
         self.reruns: dict[tuple[str, int], int] = {}
         # How often each function was run, and for how many steps; and, where that was too much, the run that stands
-        # for all that would follow.
-        self.spent: dict[tuple[str, int], list[int]] = {}
-        self.settled: dict[tuple[str, int], CallOutcome] = {}
+        # for all that would follow. A wrapper counts for each function that it calls.
+        self.spent: dict[Code, list[int]] = {}
+        self.settled: dict[Code, CallOutcome] = {}
         self.active: dict[tuple[str, int], v.Args] = {}
         # Functions that were not entered again because they are running.
         self.recursions: set[tuple[str, int]] = set()

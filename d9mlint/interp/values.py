@@ -749,7 +749,7 @@ def join(values: Iterable[Value], most: int = MAX_ALTERNATIVES) -> Value:
                 continue
             kind = type(one)
             for other in flat:
-                if other is one or (type(other) is kind and _interchangeable(one, other)):
+                if other is one or (type(other) is kind and interchangeable(one, other)):
                     break
             else:
                 if len(flat) == most:
@@ -778,7 +778,7 @@ def _too_many(values: tuple[Value, ...], most: int) -> Value:
             if one is UNKNOWN or isinstance(one, Lit):
                 continue
             if len(others) < most and not any(
-                type(other) is type(one) and _interchangeable(one, other) for other in others
+                type(other) is type(one) and interchangeable(one, other) for other in others
             ):
                 others.append(one)
     if 0 < len(others) < most:
@@ -803,7 +803,7 @@ def _with_order(values: Iterable[Value]) -> Iterator[Obj | Items | Mapping]:
                 yield one
 
 
-def _interchangeable(a: Value, b: Value) -> bool:
+def interchangeable(a: Value, b: Value) -> bool:
     """Whether one of two alternatives says all that both say: the same value, or what the same call in the code gave
     for the same arguments, as long as nothing is known of either but that."""
     if a is b or same(a, b):
