@@ -295,6 +295,7 @@ _GRADIENTS = {
     "first": "requires a gradient where its first input does",
     "inputs": "requires a gradient where an input does",
     "weights": "requires a gradient where its weights do",
+    "unknown": "may require a gradient",
 }
 
 
