@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _MOST_PLACES = 20
-_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
+EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
+"""Comparisons by value, and what they give where both sides are equal."""
 
 
 class Written(NamedTuple):
@@ -92,7 +93,7 @@ def _asked(interp: Interp, test: m.Expr, outcome: bool) -> list[tuple[str, Any, 
         if isinstance(known, v.Lit) and known.option and type(known.value) is bool:
             return [(known.option, outcome, known.value)]
         return []
-    if not isinstance(test, m.Compare) or len(test.ops) != 1 or _EQUAL.get(test.ops[0]) is not outcome:
+    if not isinstance(test, m.Compare) or len(test.ops) != 1 or EQUAL.get(test.ops[0]) is not outcome:
         return []
     other = test.comparators[0]
     if not isinstance(test.left, (m.Name, m.Subscript)) or not isinstance(other, m.Const):

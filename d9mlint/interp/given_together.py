@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.options import all_of, both
 from d9mlint.interp import values as v
+from d9mlint.interp.given_options import EQUAL
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.state import LED, SEEDED, UNSEEDED, Part, Rng, Ways
 from d9mlint.ir import nodes as m
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 GIVEN = ("is given",)
 """Stands for a value that is not the default of an option."""
-_EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -103,9 +103,9 @@ def _compared(interp: Interp, test: m.Compare, outcome: bool) -> Part | None:
     known = interp.eval(test.left) if isinstance(test.left, m.Name | m.Subscript) else None
     if not isinstance(known, v.Lit) or not known.option or not isinstance(other, m.Const):
         return None
-    if op in _EQUAL:
+    if op in EQUAL:
         equal = known.value == other.value
-        if _EQUAL[op] is outcome:
+        if EQUAL[op] is outcome:
             return Part(known.option, other.value, equal)
         return Part(known.option, GIVEN if equal else (op, outcome, other.value), not equal)
     try:
