@@ -52,6 +52,13 @@ class Watcher:
             time.sleep(0.02)
 
     def interrupt(self) -> int:
+        """Press Ctrl-C while it waits: a file that is written can be two changes, of which the second one starts a run."""
+        limit = time.monotonic() + PATIENCE
+        text = ""
+        while text != self.text or not self.text.rstrip().endswith("to stop."):
+            assert time.monotonic() < limit, f"it did not wait: {self.text}"
+            text = self.text
+            time.sleep(1.5)
         os.killpg(self.process.pid, signal.SIGINT)
         return self.process.wait(PATIENCE)
 

@@ -87,8 +87,8 @@ def watch(arguments: Sequence[str], request: CheckOptions, options: Mapping[str,
             if status in (INTERRUPTED, -2):
                 return INTERRUPTED
             ended = time.monotonic()
-            tell("Watching for changes. Press Ctrl-C to stop.")
             try:
+                tell("Watching for changes. Press Ctrl-C to stop.")
                 changed = listener.wait()
             except KeyboardInterrupt:
                 return status
