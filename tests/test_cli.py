@@ -59,6 +59,53 @@ Found 1 finding in 1 file (1 error; 1 file checked).
     )
 
 
+def test_findings_that_differ_in_their_place_alone_are_explained_once(run: Run, project: Project) -> None:
+    """Each of them keeps its place, its line and its count; those of which something else differs stand by themselves."""
+    lines = [
+        "import torch",
+        "",
+        "class Net(torch.nn.Module):",
+        "    def __init__(self):",
+        "        super().__init__()",
+        "        self.first = torch.nn.ReflectionPad2d(1)",
+        "        self.large = torch.nn.Upsample(scale_factor=2, mode='bilinear')",
+        "        self.other = torch.nn.Linear(8, 8)",
+        "        self.third = torch.nn.ReflectionPad2d(3)",
+        "        self.last = torch.nn.ReflectionPad2d(1)",
+    ]
+    root = project({"net.py": "\n".join(lines) + "\n"})
+    got = run("--select=DET401", "--torch-version=2.7", "--no-cache", "--color=never", cwd=root)
+    assert got.out.count("`torch.nn.ReflectionPad2d` on CUDA") == 1 and got.out.count("help: ") == 2
+    assert (
+        f"""\
+  --> net.py:6:22
+   |
+ 4 | {lines[3]}
+ 5 | {lines[4]}
+ 6 | {lines[5]}
+   |                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+ 7 | {lines[6]}
+ 8 | {lines[7]}
+  --> net.py:9:22
+ 9 | {lines[8]}
+   |                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  --> net.py:10:21
+10 | {lines[9]}
+   |                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   |
+help: """
+        in got.out
+    )
+    assert "Found 4 findings" in got.out
+    listed = run("--select=DET401", "--torch-version=2.7", "--output-format=concise", "--no-cache", cwd=root)
+    assert [line.split(": ")[0] for line in listed.out.splitlines()[:4]] == [
+        "net.py:6:22",
+        "net.py:7:22",
+        "net.py:9:22",
+        "net.py:10:21",
+    ]
+
+
 def test_concise_is_a_line_a_finding(run: Run, project: Project) -> None:
     root = project({"train.py": TRAIN})
     got = run("--select=DET301", "--output-format=concise", root / "train.py", cwd=root.parent)

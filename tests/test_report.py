@@ -281,6 +281,19 @@ def test_a_diff_says_in_which_cell_its_lines_are(run: Run, project: Any) -> None
     )
 
 
+def test_the_lines_of_a_diff_have_the_numbers_that_they_get(run: Run, project: Project) -> None:
+    root = project(
+        {
+            "a.py": "import torch\n\nmodel = torch.nn.Linear(4, 4).cuda()\nmodel(torch.ones(4, 4).cuda()).sum().backward()\n"
+        }
+    )
+    text = str(run("--select=DET302", "--output-format", "full", "--color=never", cwd=root).out)
+    added = [line for line in text.splitlines() if re.match(r" *[0-9]+ \+", line)]
+    assert added[-1] == "    7 + torch.use_deterministic_algorithms(True)"
+    assert run("--select=DET302", "--fix-only", "--unsafe-fixes", cwd=root).code == 0
+    assert (root / "a.py").read_text().splitlines()[6] == "torch.use_deterministic_algorithms(True)"
+
+
 def test_gitlab_code_quality(run: Run, root: Path) -> None:
     data = json.loads(output(run, root, "gitlab"))
     assert [d["location"]["path"] for d in data] == ["a b/train.py", "bad.py", "n.ipynb"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from d9mlint.base.findings import Edit, Fix
+from d9mlint.base.findings import Edit, Finding, Fix
 from d9mlint.base.source import Source, line_starts
 from d9mlint.report.common import (
     CONTEXT,
@@ -26,7 +27,7 @@ from d9mlint.report.common import (
 from d9mlint.report.evidence.tables import table
 
 if TYPE_CHECKING:
-    from d9mlint.pipeline import Item, Result
+    from d9mlint.pipeline import Result
 
 DIFF_LINES = 12
 """A fix that touches more lines is not shown as a diff."""
@@ -34,7 +35,7 @@ DIFF_LINES = 12
 
 def render(result: Result, options: Options) -> str:
     """All findings with their frames, what was measured, then a summary."""
-    blocks = ["\n".join(block(result, item, options)) + "\n" for item in result.items]
+    blocks = ["\n".join(lines) + "\n" for lines in _blocks(result, options)]
     if result.evidence is not None:
         blocks.append("\n".join(table(result.evidence, options)) + "\n")
         if verdicts := _verdicts(result, options):
@@ -57,13 +58,28 @@ def _verdicts(result: Result, options: Options) -> list[str]:
     return [paint("Verdicts", "bold", options), *lines]
 
 
-def block(result: Result, item: Item, options: Options) -> list[str]:
-    """A finding as lines of text."""
-    f = item.finding
-    source = result.sources[f.path]
+def _blocks(result: Result, options: Options) -> list[list[str]]:
+    """The findings as lines of text. Of those in a file that differ in their place alone, such as layers of one kind in a
+    constructor, what is said is read once."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for item in result.items:
+        f = item.finding
+        said_of_it = (f.path, f.severity.value, _head(f, options), *_explanation(result, f, options))
+        groups.setdefault(said_of_it, []).append(f)
+    return [
+        [head, *frame(result.sources[path], [(f.start, f.end) for f in found], severity, options), *rest]
+        for (path, severity, head, *rest), found in groups.items()
+    ]
+
+
+def _head(f: Finding, options: Options) -> str:
     mark = "[*] " if is_fixable(f, options) else ""
-    lines = [f"{paint(f.code, f.severity.value, options)} {mark}{paint(clean(f.message), 'bold', options)}"]
-    lines += frame(source, f.start, f.end, f.severity.value, options)
+    return f"{paint(f.code, f.severity.value, options)} {mark}{paint(clean(f.message), 'bold', options)}"
+
+
+def _explanation(result: Result, f: Finding, options: Options) -> list[str]:
+    """What stands under the lines of a finding: what to write instead, the way that leads there, what was measured."""
+    lines: list[str] = []
     if f.help:
         lines += [
             f"{_word('help', options)} {clean(part)}" if i == 0 else f"      {clean(part)}"
@@ -72,7 +88,7 @@ def block(result: Result, item: Item, options: Options) -> list[str]:
     if f.fix is not None:
         fixed = result.sources[f.fixed_path]
         changed = diff(fixed, f.fix, options)
-        if changed and fixed is not source:
+        if changed and fixed is not result.sources[f.path]:
             lines.append(f"    {clean(shown_path(fixed.path, options))}")
         lines += changed
     for step in f.flow:
@@ -98,19 +114,38 @@ def _word(word: str, options: Options) -> str:
     return paint(f"{word}:", "bold", options)
 
 
-def frame(source: Source, start: int, end: int, style: str, options: Options) -> list[str]:
-    """The lines around a span with carets under it."""
-    where = place(source, start, options)
+def frame(source: Source, spans: Sequence[tuple[int, int]], style: str, options: Options) -> list[str]:
+    """The lines of some spans with carets under them, and the lines around the first one."""
+    around = [CONTEXT, *[0] * (len(spans) - 1)]
+    shown = [_rows(source, start, context) for (start, _), context in zip(spans, around, strict=True)]
+    gutter = max(len(str(rows.stop - 1 - shift)) for rows, shift in shown)
+    edge = f"{' ' * gutter} {paint('|', 'dim', options)}"
+    lines: list[str] = []
+    for span, (rows, shift) in zip(spans, shown, strict=True):
+        where = paint(place(source, span[0], options), "path", options)
+        lines.append(f"{' ' * gutter}{paint('-->', 'dim', options)} {where}")
+        if source.text:
+            lines += [edge] if len(lines) == 1 else []
+            lines += _marked(source, span, rows, shift, gutter, style, options)
+    return [*lines, edge] if source.text else lines
+
+
+def _rows(source: Source, start: int, context: int) -> tuple[range, int]:
+    """The rows to show of a span with as many around it, and by how much they are shifted in a notebook's cell."""
+    row = source.row_column(start)[0]
+    return context_rows(source, start, row - context, row + context)
+
+
+def _marked(
+    source: Source, span: tuple[int, int], rows: range, shift: int, gutter: int, style: str, options: Options
+) -> list[str]:
+    """Rows with carets under a span that begins in one of them."""
+    start, end = span
     row, column = source.row_column(start)
     end_row, end_column = source.row_column(max(start, end))
-    rows, shift = context_rows(source, start, row - CONTEXT, row + CONTEXT)
-    gutter = len(str(rows.stop - 1 - shift))
     bar = paint("|", "dim", options)
-    lines = [f"{' ' * gutter}{paint('-->', 'dim', options)} {paint(where, 'path', options)}"]
-    if not source.text:
-        return lines
-    lines.append(f"{' ' * gutter} {bar}")
     room = max(options.width - gutter - 3, 40)
+    lines = []
     for number in rows:
         text = source.line(number)
         stop = end_column - 1 if end_row == row else len(text)
@@ -119,7 +154,6 @@ def frame(source: Source, start: int, end: int, style: str, options: Options) ->
         lines.append(f"{label} {bar} {code}".rstrip())
         if number == row:
             lines.append(f"{' ' * gutter} {bar} {carets[0]}{paint(carets[1], style, options)}")
-    lines.append(f"{' ' * gutter} {bar}")
     return lines
 
 
@@ -186,8 +220,8 @@ def _before(cells: list[tuple[str, int]], first: int, last: int) -> int:
 
 
 def diff(source: Source, fix: Fix, options: Options) -> list[str]:
-    """A fix as a small diff, each place with the lines that change there, in a notebook with their cell; nothing when it
-    would be long."""
+    """A fix as a small diff, each place with the lines that change there, numbered as they are before or after it, in a
+    notebook with their cell; nothing when it would be long."""
     hunks: list[list[Edit]] = []
     last = -1
     for edit in sorted(fix.edits):
@@ -200,14 +234,17 @@ def diff(source: Source, fix: Fix, options: Options) -> list[str]:
     room = max(options.width - 10, 40)
     lines: list[str] = []
     shown = None
+    added = 0
     for hunk in hunks:
         at = source.location(hunk[0].start)
         if at.cell != shown:
-            shown = at.cell
+            shown, added = at.cell, 0
             lines.append(paint(f"    cell {shown}:", "dim", options))
+        before = added
         for number, text in _hunk(source, hunk):
             sign = text[0]
-            line = f"{number:>5} {sign} {_fit(text[1:], room)}".rstrip()
+            added += 1 if sign == "+" else -1
+            line = f"{number + (before if sign == '+' else 0):>5} {sign} {_fit(text[1:], room)}".rstrip()
             lines.append(paint(line, "error" if sign == "-" else "green", options))
     return lines if len(lines) <= DIFF_LINES else []
 
