@@ -50,7 +50,7 @@ def is_unknown(kb: Knowledge, api: str) -> bool:
     root = api.partition(".")[0]
     if root in PLAIN or root in kb.libraries or api in MODELS or api in PASS_THROUGH:
         return False
-    return not kb.roles(api)
+    return not (kb.roles(api) or kb.call_is("writes-functions", api) or kb.call_is("tells", api))
 
 
 class NotFollowed(Rule):
