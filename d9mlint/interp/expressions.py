@@ -775,7 +775,7 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if all(isinstance(x, v.Lit) and isinstance(x.value, (str, int)) for x in values):
         option = next((x.option for x in values if isinstance(x, v.Lit) and x.option), "")
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
-    if any(isinstance(value, v.Obj) for value in values):
+    if any(isinstance(value, v.Obj) and value.type == tensors.TENSOR for value in values):
         interp.listeners.tell(LookedAtEvent(values))
     text = v.text(values[0], values[-1])
     text.attrs[v.WRITTEN] = v.Items("t", values)

@@ -4,7 +4,8 @@ What is known is a mode of the path for each place at which such a value was dra
 a value was read. A place counts as read as soon as one of the values that were drawn there is.
 
 What is only given to a call that looks at its form, such as the example that a model is exported with, does not matter
-either, and what is only multiplied by zero, or only given to a model to build it.
+either, and what is only multiplied by zero, or only given to a model to build it. The same holds for what, in a text or a
+path, only names a file, a run or an address: whatever it was put into text for is known by what reads that text.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.data import PATH, is_environ
 from d9mlint.interp.dummies import is_dummy
 from d9mlint.interp.events import (
     CallEvent,
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RoleEntry
 
 OVERWRITTEN = "draw overwritten:"
-_FORM = "form "
+_FORM = "draw shown:"
 _DUMMY = "dummy "
 _READ = "draw read:"
 _COPY_OF = "@copy of drawn"
@@ -50,6 +53,8 @@ _FOLLOWED = frozenset({"looks-only", "copies"})
 """Roles of methods that read nothing of their receiver, as far as what they give is followed."""
 _WITHOUT_READING = frozenset({"looks-only", "holds"})
 """Roles of calls that read nothing of what they are given."""
+_KEEPING = frozenset({"makes-text", "hands-on"})
+"""Roles of calls that only keep what they are given, for what reads the text that they make, or for what they call."""
 _MOST_NESTED = 4
 _HOLDING = frozenset({v.Obj, v.Member, v.Items, v.Mapping, v.AnyOf})
 
@@ -80,6 +85,13 @@ class Overwritten:
         """Something is called: it may read its arguments and its receiver."""
         args, owner = event.args, event.owner
         roles = self._interp.kb.by_role(event.api)
+        if not _KEEPING.isdisjoint(roles):
+            # What it gives has them, see ``_parts_of_text``, or what it calls.
+            return
+        names = roles.get("named-by")
+        if names is not None and all_hold(args, names.when, owner) is True:
+            self._named(names, event)
+            return
         target: v.Value | None = None
         if owner is not None and type(owner) in _HOLDING:
             role = self._overwrites(event, owner)
@@ -120,8 +132,30 @@ class Overwritten:
         else:
             self._read(owner)
 
+    def _named(self, role: RoleEntry, event: CallEvent) -> None:
+        """What a call makes has the name that it is given, and is made of its other arguments."""
+        names = [event.args.get(role.arg, role.pos), *(event.args.kw.get(one) for one in role.more)]
+        if role.arg == "self":
+            names.append(event.owner)
+        for value in (*event.args.values(), event.owner):
+            if any(value is one for one in names):
+                self._shown(value)
+            elif type(value) in _HOLDING:
+                self._read(value)
+
+    def _parts_of_text(self, value: v.Obj) -> Sequence[v.Value]:
+        """What a text or a path was put together of, as far as it is known."""
+        if value.type != v.TEXT and value.type != PATH and "makes-text" not in self._interp.kb.by_role(value.api):
+            return ()
+        parts = value.attrs.get(v.WRITTEN) if value._attrs is not None else None
+        held = parts.elts if isinstance(parts, v.Items) else ()
+        return (*held, *value.args.values(), *([value.owner] if value.owner is not None else []))
+
     def _shown(self, value: v.Value, depth: int = 0) -> None:
         """A call looks at the form of a value."""
+        if isinstance(value, v.Obj) and depth < _MOST_NESTED:
+            for part in self._parts_of_text(value):
+                self._shown(part, depth + 1)
         if isinstance(value, (v.Items, v.Mapping, v.AnyOf)):
             for one in _held(value) if depth < _MOST_NESTED else ():
                 self._shown(one, depth + 1)
@@ -129,7 +163,7 @@ class Overwritten:
         drawn = self._drawn(value)
         site = made_at(drawn[0]) if drawn is not None and not drawn[1] else None
         if site is not None and not self._interp.guessing:
-            self._interp.state.modes.setdefault(OVERWRITTEN + _FORM + _place(site), Setting(True, site))
+            self._interp.state.flags.setdefault(_FORM + _place(site), site)
 
     def _overwrites(self, event: CallEvent, owner: v.Value) -> RoleEntry | None:
         found = self._interp.kb.role(event.api, "overwrites")
@@ -153,6 +187,9 @@ class Overwritten:
             for value in (event.left, event.right):
                 if type(value) in _HOLDING:
                     self._shown(value)
+            return
+        if event.op == "+" and _is_text(event.left):
+            # What it gives has both, see ``_parts_of_text``.
             return
         self._read(event.left)
         self._read(event.right)
@@ -189,6 +226,11 @@ class Overwritten:
     @on(ItemWriteEvent)
     def item_written(self, event: ItemWriteEvent) -> None:
         """``owner[key] = value``."""
+        key = event.key
+        if isinstance(key, v.Lit) and is_environ(self._interp, event.owner):
+            if self._interp.kb.role(f"os.environ.{key.value}", "named-by") is not None:
+                self._shown(event.value)
+                return
         self._read(event.value)
         self._read(event.key)
         if isinstance(event.node, m.Subscript):
@@ -257,6 +299,9 @@ class Overwritten:
 
     def _read(self, value: v.Value, depth: int = 0) -> None:
         if isinstance(value, (v.Obj, v.Member)):
+            if isinstance(value, v.Obj) and depth < _MOST_NESTED:
+                for part in self._parts_of_text(value):
+                    self._read(part, depth + 1)
             drawn = self._drawn(value)
             if drawn is not None:
                 self._note_read(drawn[0])
@@ -306,6 +351,13 @@ def _running(interp: Interp) -> m.Function | None:
     return frame.func.fn
 
 
+def _is_text(value: v.Value) -> bool:
+    """Whether a value is a text to which another one is added, and the sum has both as its parts (see ``data.binary``)."""
+    if isinstance(value, v.Lit):
+        return isinstance(value.value, str)
+    return isinstance(value, v.Obj) and value._attrs is not None and v.WRITTEN in value.attrs
+
+
 def _is_written_in(stmt: Any, node: m.Subscript) -> bool:
     """Whether a statement writes to elements of ``owner[i]``, as ``owner[i][j] = value`` does."""
     target = stmt.targets[0] if isinstance(stmt, m.Assign) else None
@@ -334,17 +386,14 @@ def _place(site: Site) -> str:
 
 def overwritten_places(state: State) -> frozenset[Site]:
     """Where values were drawn that were overwritten before they were read, or of which only the form is looked at."""
-    return frozenset(
+    lost = {
         setting.site
-        for name, setting in state.modes.starting(OVERWRITTEN)
-        if setting.value is True and setting.site is not None and not _is_read(state, name)
-    )
-
-
-def _is_read(state: State, name: str) -> bool:
-    """Whether something else reads what was drawn, of which a call looks at the form."""
-    what = name.removeprefix(OVERWRITTEN)
-    return what.startswith(_FORM) and _READ + what.removeprefix(_FORM) in state.flags
+        for _, setting in state.modes.starting(OVERWRITTEN)
+        if setting.value is True and setting.site is not None
+    }
+    # Something else may read what was drawn, of which a call looks at the form.
+    shown = {site for _, site in state.flags.starting(_FORM) if _READ + _place(site) not in state.flags}
+    return frozenset(lost | shown)
 
 
 def _is_all(index: Any, key: v.Value) -> bool:

@@ -147,6 +147,7 @@ Role = Literal[
     "graph-gradient",
     "graph-seed",
     "has-parts",
+    "hands-on",
     "has-only",
     "held-as-given",
     "held-in-file",
