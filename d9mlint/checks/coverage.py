@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | frozenset(
     kind.__name__ for kind in (tuple, list, set, dict, str, bytes, int, float, bool, complex, type(None))
 )
-_BUILT_BY_CONFIGURATION = ("hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_class")
 _MODELS = ("torch.nn.", "tf.keras.", "keras.", "lightning.", "pytorch_lightning.", "flax.")
 _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "optax.")
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
@@ -40,7 +39,7 @@ _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.l
 
 def _may_matter(kb: Knowledge, api: str) -> bool:
     """Whether calls of a name are looked at."""
-    if api == "torch.device" or api.endswith(".to") or api in _BUILT_BY_CONFIGURATION:
+    if api == "torch.device" or api.endswith(".to") or kb.role(api, "made-by-configuration") is not None:
         return True
     return is_unknown(kb, api)
 
@@ -80,7 +79,8 @@ def _call(interp: RunView, call: CallEvent) -> None:
             decided = BY_ATTRIBUTE if _is_attribute(interp, node.func) else "is decided at run time"
             interp.gap("dynamic-call", f"the call of `{written(node.func)}` {decided}{given}", node)
         return
-    if api in _BUILT_BY_CONFIGURATION and not _configured(call.args.get("config", 0)):
+    made = interp.kb.role(api, "made-by-configuration")
+    if made is not None and not _configured(call.args.get(made.arg, made.pos), *made.more):
         what = _received(interp, call.args)
         given = f" and receives {what}" if what else ""
         interp.gap("dynamic-call", f"what `{rest}` makes {BY_CONFIGURATION}{given}", node)
@@ -96,14 +96,14 @@ def _call(interp: RunView, call: CallEvent) -> None:
         interp.gap("library-call", f"nothing is known of `{api}`, which receives {what}", node)
 
 
-def _configured(config: v.Value | None) -> bool:
-    """Whether the configuration that an object is built from names its class, or those of its parts."""
-    if isinstance(config, v.Mapping) and "_target_" in config.items:
-        return isinstance(config.items["_target_"], v.Lit)
+def _configured(config: v.Value | None, key: str) -> bool:
+    """Whether the configuration that an object is built from names its class under this key, or those of its parts."""
+    if isinstance(config, v.Mapping) and key in config.items:
+        return isinstance(config.items[key], v.Lit)
     if not isinstance(config, v.Mapping | v.Items) or config.open:
         return False
     parts = config.elts if isinstance(config, v.Items) else config.items.values()
-    return all(_configured(one) for one in parts if isinstance(one, v.Mapping | v.Items))
+    return all(_configured(one, key) for one in parts if isinstance(one, v.Mapping | v.Items))
 
 
 def _looked_up(func: m.Expr) -> bool:

@@ -755,6 +755,7 @@ ROLES = {
     "keeps-keywords": "keeps its keyword arguments in attributes",
     "changes-fields": "gives an object like its receiver, but for its keyword arguments",
     "allocates": "gives memory whose content is undefined",
+    "made-by-configuration": "makes what a configuration names",
     "hands-on": "hands on to code of the program what it is given, and reads nothing of it",
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",

@@ -195,6 +195,7 @@ Role = Literal[
     "model-input",
     "keeps-figure",
     "named-by",
+    "made-by-configuration",
     "made-of",
     "names-configuration",
     "names-in-parts",
