@@ -138,6 +138,8 @@ class Overwritten:
         if role.arg == "self":
             names.append(event.owner)
         for value in (*event.args.values(), event.owner):
+            if value is None:
+                continue
             if any(value is one for one in names):
                 self._shown(value)
             elif type(value) in _HOLDING:
@@ -145,7 +147,11 @@ class Overwritten:
 
     def _parts_of_text(self, value: v.Obj) -> Sequence[v.Value]:
         """What a text or a path was put together of, as far as it is known."""
-        if value.type != v.TEXT and value.type != PATH and "makes-text" not in self._interp.kb.by_role(value.api):
+        if (
+            value.type != v.TEXT
+            and value.type != PATH
+            and "makes-text" not in self._interp.kb.by_role(value.api)
+        ):
             return ()
         parts = value.attrs.get(v.WRITTEN) if value._attrs is not None else None
         held = parts.elts if isinstance(parts, v.Items) else ()
