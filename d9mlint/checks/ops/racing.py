@@ -76,10 +76,12 @@ from d9mlint.interp.tensors import (
     TENSOR,
     deciding,
     detached,
+    device,
     frozen,
     is_frozen_weight,
     may_be_frozen,
     no_gradient,
+    stays_on_cpu,
     together,
 )
 from d9mlint.interp.text import call_text
@@ -976,8 +978,11 @@ def _in_tape(interp: RunView) -> bool:
 
 def _device(interp: RunView, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
-    found = together(interp, deciding(interp, call.api, call.args, call.owner))
-    return found or ("cpu" if within_cpu(interp.contexts) or _by_default_on_cpu(interp) else "")
+    inputs = deciding(interp, call.api, call.args, call.owner)
+    found = together(interp, inputs)
+    # Tensors of several devices are not used together.
+    here = interp.entry is None and device(inputs) == "cpu" and any(stays_on_cpu(interp, x) for x in inputs)
+    return found or ("cpu" if here or within_cpu(interp.contexts) or _by_default_on_cpu(interp) else "")
 
 
 def _runs_later(interp: RunView, call: CallEvent) -> bool:
