@@ -298,6 +298,7 @@ Role = Literal[
     "takes-gradients",
     "takes-item",
     "takes-items",
+    "takes-inputs",
     "takes-several",
     "tells-form",
     "tensor",
