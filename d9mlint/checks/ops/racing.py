@@ -50,7 +50,7 @@ from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import within_cpu
 from d9mlint.interp.device_names import DEVICES, selecting_option
-from d9mlint.interp.devices import DEFAULT_DEVICE
+from d9mlint.interp.devices import DEFAULT_DEVICE, MPS
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
     CallEvent,
@@ -1432,7 +1432,9 @@ def _judge(
         raises=found.text
         if entry.library not in TF_LIBRARIES and _raises_in_mode(rule.run, entry, past)
         else "",
-        unchanged=found.text if code in _OWN_PLACE and _is_unchanged(rule.run, entry, past) else "",
+        unchanged=found.text
+        if code in _OWN_PLACE and gpu != MPS and _is_unchanged(rule.run, entry, past)
+        else "",
     )
 
 
