@@ -21,20 +21,26 @@ if TYPE_CHECKING:
 _DEPTH = 4
 
 
-def derives(interp: RunView, expr: Any, role: Role, depth: int = 0) -> str:
-    """The canonical name of a call of this role that an expression depends on; empty when there is none."""
+def derives(interp: RunView, expr: Any, role: Role, depth: int = 0, part: int | None = None) -> str:
+    """The canonical name of a call of this role that an expression depends on; empty when there is none. Of what a call
+    gives, only the item of the number ``part`` is asked for."""
     if depth > _DEPTH or expr is None:
         return ""
     for node in _parts(interp, expr, role):
         found = ""
         if isinstance(node, m.Call):
-            found = _called(interp, interp.value_of(node.func), role, depth)
+            asked = part if node is expr else None
+            found = _called(interp, interp.value_of(node.func), role, depth, asked)
         elif isinstance(node, m.Name):
             found = _held(interp, interp.value_of(node), role) or _computed(interp, node, role, depth)
             if not found:
                 found = _assigned(interp, node.id, role, depth)
         elif isinstance(node, m.Subscript):
-            found = _variable(interp, node, role) or _item(interp, node, role, depth)
+            call = _item_of_call(node)
+            if call is not None:
+                found = _called(interp, interp.value_of(call.func), role, depth, _number(node.index))
+            else:
+                found = _variable(interp, node, role) or _item(interp, node, role, depth)
         if found:
             return found
     return ""
@@ -54,8 +60,29 @@ def _parts(interp: RunView, expr: Any, role: Role) -> Iterator[Any]:
             ):
                 continue
         yield node
-        if not _is_item(node):
+        call = _item_of_call(node)
+        if call is not None:
+            stack.extend(one for one in children(call) if one is not call.func)
+        elif not _is_item(node):
             stack.extend(children(node))
+
+
+def _item_of_call(node: Any) -> m.Call | None:
+    """The call of which an expression takes one item, whose number is written out."""
+    if isinstance(node, m.Subscript) and isinstance(node.value, m.Call) and _number(node.index) is not None:
+        return node.value
+    return None
+
+
+def _number(index: m.Expr) -> int | None:
+    return index.value if isinstance(index, m.Const) and type(index.value) is int else None
+
+
+def _returned(value: m.Expr | None, part: int | None) -> m.Expr | None:
+    """What a ``return`` statement gives under a number: the whole where its elements are not written out."""
+    if part is None or not isinstance(value, m.Seq) or any(isinstance(one, m.Star) for one in value.elts):
+        return value
+    return value.elts[part] if -len(value.elts) <= part < len(value.elts) else value
 
 
 def _is_item(node: Any) -> bool:
@@ -78,31 +105,36 @@ def _item(interp: RunView, node: m.Subscript, role: Role, depth: int) -> str:
         whole = whole.value
         found = _held(interp, interp.value_of(whole), role)
     held = _contents(interp, node, role)
-    return found or next(filter(None, (derives(interp, one, role, depth + 1) for one in held)), "")
+    return found or next(
+        filter(None, (derives(interp, one, role, depth + 1, part) for one, part in held)), ""
+    )
 
 
-def _contents(interp: RunView, node: m.Expr, role: Role, depth: int = 0) -> list[m.Expr]:
-    """The expressions that a variable, or an item of it, may hold."""
+def _contents(interp: RunView, node: m.Expr, role: Role, depth: int = 0) -> list[tuple[m.Expr, int | None]]:
+    """The expressions that a variable, or an item of it, may hold; with the number of the item of the call that it is."""
+    held: list[tuple[m.Expr, int | None]]
     if isinstance(node, m.Name):
-        kept = _values(interp, node.id, role)
         held = [
-            one for one in kept if not any(isinstance(x, m.Name) and x.id == node.id for x in nodes([one]))
+            (one, part)
+            for one, part in _values(interp, node.id, role)
+            if not any(isinstance(x, m.Name) and x.id == node.id for x in nodes([one]))
         ]
     elif isinstance(node, m.Subscript) and isinstance(node.index, m.Const):
         key = node.index.value
-        held = [one for whole in _contents(interp, node.value, role, depth) for one in _under(whole, key)]
+        inside = _contents(interp, node.value, role, depth)
+        held = [each for one in inside for each in ([one] if one[1] is not None else _under(one[0], key))]
     else:
-        return [node]
+        return [(node, None)]
     if depth == _DEPTH:
         return held
-    found: list[m.Expr] = []
-    for one in held:
+    found: list[tuple[m.Expr, int | None]] = []
+    for one, part in held:
         further = isinstance(one, (m.Name, m.Subscript)) and _contents(interp, one, role, depth + 1)
-        found.extend(further or [one])
+        found.extend(further or [(one, part)])
     return found
 
 
-def _under(whole: m.Expr, key: Any) -> list[m.Expr]:
+def _under(whole: m.Expr, key: Any) -> list[tuple[m.Expr, int | None]]:
     """What may stand under a key: the whole where it is not written out."""
     if isinstance(whole, m.Dict):
         found: list[m.Expr] = []
@@ -111,7 +143,7 @@ def _under(whole: m.Expr, key: Any) -> list[m.Expr]:
                 found.append(value)
             elif each.value == key:
                 found = [value]
-        return found
+        return [(one, None) for one in found]
     if (
         isinstance(whole, m.Call)
         and isinstance(whole.func, m.Name)
@@ -119,14 +151,13 @@ def _under(whole: m.Expr, key: Any) -> list[m.Expr]:
         and not whole.args
     ):
         if all(one.name for one in whole.keywords):
-            return [one.value for one in whole.keywords if one.name == key]
-    if (
-        isinstance(whole, m.Seq)
-        and type(key) is int
-        and not any(isinstance(one, m.Star) for one in whole.elts)
-    ):
-        return whole.elts[key : key + 1 or None]
-    return [whole]
+            return [(one.value, None) for one in whole.keywords if one.name == key]
+    if type(key) is int:
+        part = _returned(whole, key)
+        if part is not whole and part is not None:
+            return [(part, None)]
+        return [(whole, key if isinstance(whole, m.Call) else None)]
+    return [(whole, None)]
 
 
 def _is_number(node: Any, number: int | None) -> bool:
@@ -145,7 +176,7 @@ def _held(interp: RunView, value: v.Value, role: Role) -> str:
     return ""
 
 
-def _called(interp: RunView, func: v.Value, role: Role, depth: int) -> str:
+def _called(interp: RunView, func: v.Value, role: Role, depth: int, part: int | None = None) -> str:
     if isinstance(func, v.Ext):
         name = interp.kb.canonical(func.name)
         return name if interp.kb.role(name, role) is not None else ""
@@ -153,7 +184,7 @@ def _called(interp: RunView, func: v.Value, role: Role, depth: int) -> str:
         name = f"{func.owner.type}.{func.name}"
         return name if interp.kb.role(name, role) is not None else ""
     if isinstance(func, v.Func) and depth < _DEPTH:
-        return _Flow(interp, role, _names_of(interp, func), depth).follow(interp.body(func)).returned
+        return _Flow(interp, role, _names_of(interp, func), depth, part).follow(interp.body(func)).returned
     return ""
 
 
@@ -201,11 +232,18 @@ def _names_of(interp: RunView, func: v.Func) -> Callable[[m.Expr], v.Value]:
 
 
 class _Flow:
-    """Which names of a body, and whether what it returns, depend on what calls of a role give: they are computed from it,
-    or an ``if`` statement that asks for it chooses them."""
+    """Which names of a body, and whether what it returns, or the item of the number ``part`` of it, depend on what calls of
+    a role give: they are computed from it, or an ``if`` statement that asks for it chooses them."""
 
-    def __init__(self, interp: RunView, role: Role, resolve: Callable[[m.Expr], v.Value], depth: int) -> None:
-        self.interp, self.role, self.resolve, self.depth = interp, role, resolve, depth
+    def __init__(
+        self,
+        interp: RunView,
+        role: Role,
+        resolve: Callable[[m.Expr], v.Value],
+        depth: int,
+        part: int | None = None,
+    ) -> None:
+        self.interp, self.role, self.resolve, self.depth, self.part = interp, role, resolve, depth, part
         self.names: dict[str, str] = {}
         self.returned = ""
 
@@ -217,7 +255,7 @@ class _Flow:
 
     def _statement(self, stmt: Any, chosen: str) -> None:
         if isinstance(stmt, m.Return):
-            self.returned = self.returned or self._source(stmt.value) or chosen
+            self.returned = self.returned or self._source(_returned(stmt.value, self.part)) or chosen
         elif isinstance(stmt, m.Assign):
             for target in stmt.targets:
                 self._assign(target, stmt.value, chosen)
@@ -230,15 +268,24 @@ class _Flow:
             self.follow((one for one in children(stmt) if not isinstance(one, m.Call)), chosen)
 
     def _assign(self, target: m.Expr, value: m.Expr | None, chosen: str) -> None:
-        source = self._source(value) or chosen
-        elts = target.elts if isinstance(target, m.Seq) else [target]
+        if not isinstance(target, m.Seq):
+            self._name(target, self._source(value) or chosen)
+            return
         asked = self._entry(value)
-        for position, one in enumerate(elts):
-            if isinstance(one, m.Name) and source:
-                known = isinstance(target, m.Seq) and asked is not None and position == asked.pos
-                self.names.setdefault(one.id, "" if known else source)
+        numbered = not any(isinstance(one, m.Star) for one in target.elts)
+        for position, one in enumerate(target.elts):
+            if asked is not None and position == asked.pos:
+                self._name(one, "")
+            else:
+                part = position if numbered else None
+                self._name(one, self._source(_returned(value, part), part) or chosen)
 
-    def _source(self, expr: Any) -> str:
+    def _name(self, target: m.Expr, source: str) -> None:
+        if isinstance(target, m.Name) and source:
+            self.names.setdefault(target.id, source)
+
+    def _source(self, expr: Any, part: int | None = None) -> str:
+        """What an expression depends on or, where it is a call, the item of the number ``part`` of what that gives."""
         stack: list[Any] = [] if expr is None else [expr]
         while stack:
             node = stack.pop()
@@ -249,12 +296,13 @@ class _Flow:
                 if entry is not None and not (rest and rest == entry.arg):
                     return found
             elif isinstance(node, m.Call):
-                found = _called(self.interp, self.resolve(node.func), self.role, self.depth + 1)
+                asked = part if node is expr else None
+                found = _called(self.interp, self.resolve(node.func), self.role, self.depth + 1, asked)
                 if found:
                     return found
             elif isinstance(node, (m.Attr, m.Subscript)) and (entry := self._entry(node.value)) is not None:
-                part = node.name if isinstance(node, m.Attr) else node.index
-                if part == entry.arg if isinstance(part, str) else _is_number(part, entry.pos):
+                taken = node.name if isinstance(node, m.Attr) else node.index
+                if taken == entry.arg if isinstance(taken, str) else _is_number(taken, entry.pos):
                     continue
             stack.extend(children(node))
         return ""
@@ -276,19 +324,20 @@ def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:
     return ""
 
 
-def _values(interp: RunView, name: str, role: Role) -> Iterator[m.Expr]:
-    """What a variable is assigned, without results of which it gets what the role is not about."""
+def _values(interp: RunView, name: str, role: Role) -> Iterator[tuple[m.Expr, int | None]]:
+    """What a variable is assigned, with its place among the targets that it is divided between; without results of which
+    the variable gets what the role is not about."""
     for value, position in assignments_in_parts(interp, name):
         entry = _entry(interp, value, role) if position is not None and isinstance(value, m.Call) else None
         if entry is None or position != entry.pos:
-            yield value
+            yield value, position
 
 
 def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
-    for value in _values(interp, name, role):
+    for value, position in _values(interp, name, role):
         inside: list[Any] = [value]
         if not any(isinstance(one, m.Name) and one.id == name for one in nodes(inside)):
-            found = derives(interp, value, role, depth + 1)
+            found = derives(interp, value, role, depth + 1, position)
             if found:
                 return found
     return ""

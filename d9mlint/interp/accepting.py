@@ -35,6 +35,17 @@ def accepts(func: v.Value, args: v.Args) -> bool:
     return not missing or args.star or args.dstar
 
 
+def may_be_called(interp: RunView, func: v.Value, args: v.Args) -> bool:
+    """The same, also for modules of a library that take a fixed number of inputs."""
+    if not isinstance(func, v.Obj):
+        return accepts(func, args)
+    role = interp.kb.role(func.api, "takes-inputs")
+    if role is None or role.pos is None:
+        return True
+    given = len(args.pos) + len(args.kw)
+    return given <= role.pos if args.star or args.dstar else given == role.pos
+
+
 def are_keywords(interp: RunView, node: Any, value: v.Value) -> bool:
     """Whether a value is the dictionary in which the running function gets its keyword arguments, all of which are known."""
     func = interp.frame.func

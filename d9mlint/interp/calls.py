@@ -29,7 +29,7 @@ from d9mlint.interp import (
     unknown_models,
 )
 from d9mlint.interp import values as v
-from d9mlint.interp.accepting import accepts
+from d9mlint.interp.accepting import accepts, may_be_called
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.called_methods import ANY_METHOD, Called, given_before, may_inherit, waiting, waits_for
 from d9mlint.interp.containers import (
@@ -251,7 +251,7 @@ def _may_fill(args: v.Args, goes_through: bool = False) -> None:
 
 
 def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value:
-    if func.option and accepts(func.values[0], args):
+    if func.option and may_be_called(interp, func.values[0], args):
         return _call_chosen(interp, func, args, node)
     results: list[v.Value] = []
     runs: list[Callable[[], None]] = []
@@ -263,7 +263,7 @@ def _call_any(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Value
     ]
     before = interp.state
     loaded: dict[str, Setting] = {}
-    for one in [one for one in callables if accepts(one, args)] or callables:
+    for one in [one for one in callables if may_be_called(interp, one, args)] or callables:
 
         def run(one: v.Value = one) -> None:
             results.append(call(interp, one, args, node))

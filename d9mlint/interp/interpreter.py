@@ -334,6 +334,8 @@ class Interp:
         self.decorated: frozenset[tuple[str, int]] = frozenset()
         # How many workers run what is running, and what names them; none in the main thread of the program.
         self.workers: tuple[int, str] | None = None
+        # The time at which the workers of a loader began that run what is running; 0 for no workers.
+        self.loading = 0
         # Several threads that run what is running share what is older than this; 0 where there are none.
         self.sharing = 0
         # The same for files that are written.

@@ -71,7 +71,7 @@ from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import is_only_tested
 from d9mlint.ir.scopes import assigned_names, carried_names, target_names
-from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, tries
+from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, statements, tries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -1149,7 +1149,7 @@ class Orders:
             func = node.func if isinstance(node, m.Call) else None
             owner, around = self._kept(interp, owner, func.value if isinstance(func, m.Attr) else None)
             order = merge((order, around))
-        if interp.sharing and _is_shared(interp, owner):
+        if interp.sharing and _is_shared(interp, owner) and not _tells_of_failure(interp, node):
             order = merge((order, self._arrived_first(interp, node)))
         if order is not None and order.kind != INDEX:
             self.put(owner, merge((self.of(owner), order)))
@@ -1770,6 +1770,21 @@ def _is_shared(interp: Interp, owner: v.Value) -> bool:
     if not isinstance(owner, v.Items) or owner.kind != "l" or interp.among_processes:
         return False
     return owner.birth < interp.sharing
+
+
+def _tells_of_failure(interp: Interp, node: Any) -> bool:
+    """Whether a call in a handler is given the exception, or something that is made of it."""
+    func = interp.frame.func
+    body = func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
+    if not isinstance(node, m.Call):
+        return False
+    named = {one.id for one in nodes([*node.args]) if isinstance(one, m.Name)}
+    return any(
+        handler.name in named and any(one is node for one in nodes(list(handler.body)))
+        for stmt in statements(body)
+        if isinstance(stmt, m.Try)
+        for handler in stmt.handlers
+    )
 
 
 def _is_all(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:

@@ -803,6 +803,7 @@ ROLES = {
     "rearranges": "gives elements of its arguments in another order, in an object of the same class",
     "takes-item": "gives a function that takes what stands at a place, or under a key",
     "takes-items": "takes the items of a dataset, and nothing else of it",
+    "takes-inputs": "makes a module that takes a fixed number of inputs",
     "takes-several": "gives the items of several datasets, which it is given in a list",
     "tells-form": "tells a number, a type or whether something holds, whatever the elements are",
     "looks-only": "looks at sizes, types or places, at no element",

@@ -622,6 +622,21 @@ def together(interp: RunView, inputs: Iterable[v.Value | None]) -> str:
     return "" if found == "cpu" and interp.entry is None and not all(map(_is_here, values)) else found
 
 
+def stays_on_cpu(interp: RunView, value: v.Value | None) -> bool:
+    """Whether a value is a tensor that is made on the CPU whatever the default device is, or what its methods give that
+    are called there and then."""
+    if not isinstance(value, v.Obj) or form(value).device != "cpu":
+        return False
+    entry, node = interp.kb.tensor(value.api.replace("?.", f"{TENSOR}.", 1)), value.node
+    while (entry is None or entry.device in ("inputs", "first")) and (
+        isinstance(node, m.Call) and isinstance(node.func, m.Attr) and isinstance(node.func.value, m.Call)
+    ):
+        node = node.func.value
+        func = interp.value_of(node.func)
+        entry = interp.kb.tensor(interp.kb.canonical(func.name)) if isinstance(func, v.Ext) else None
+    return entry is not None and entry.device == "cpu"
+
+
 def _is_here(value: v.Value | None) -> bool:
     """Whether a value is on the CPU, or no tensor."""
     if value is None or _plain(value):

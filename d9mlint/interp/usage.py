@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
@@ -19,6 +19,7 @@ from d9mlint.ir import nodes as m
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import Role
 
 
 _HOLDING = (v.Obj, v.Inst, v.Func, v.Partial, v.Items, v.Mapping, v.AnyOf)
@@ -26,6 +27,8 @@ MODE = "training"
 """The attribute that says whether a module of the program is in training mode,"""
 _TRAINING = "@training"
 """and that of a module of a library."""
+_OF_OTHERS: Final[tuple[Role, ...]] = ("takes-items", "takes-several")
+_MOST_NESTED = 4
 INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
 """Methods by which items are made and transforms are applied."""
 
@@ -86,7 +89,7 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
     """A dataset, sampler or transform is used: project ones run, library ones draw and use their parts. Gives what
     the methods of the project give back."""
     given: list[v.Value] = []
-    if depth > 4:
+    if depth > _MOST_NESTED:
         return given
     if isinstance(value, v.Inst):
         own = False
@@ -103,13 +106,27 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
             given += use(interp, one, node, depth + 1)
     elif isinstance(value, v.Obj) and value.type != TENSOR:
         use_object(interp, value, v.NO_ARGS, node)
-        for one in held(interp, value).values():
-            if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
-                given += use(interp, one, node, depth + 1)
+        given += _use_held(interp, value, node, depth)
     for other, option, _ in others(interp, value):
         if isinstance(other, v.Inst):
             _use_instead(interp, other, option, node, depth)
     return given
+
+
+def _use_held(interp: Interp, obj: v.Obj, node: Any, depth: int) -> list[v.Value]:
+    """What an object of a library that is used was built from is used: also what a dataset holds that gives the items of
+    others, which has been used with the whole."""
+    given: list[v.Value] = []
+    for one in held(interp, obj).values():
+        if isinstance(one, (v.Inst, v.Items, v.AnyOf)):
+            given += use(interp, one, node, depth + 1)
+        elif isinstance(one, v.Obj) and depth <= _MOST_NESTED and _gives_items_of_others(interp, one):
+            given += _use_held(interp, one, node, depth + 1)
+    return given
+
+
+def _gives_items_of_others(interp: RunView, dataset: v.Obj) -> bool:
+    return any(interp.kb.role(dataset.api, role) is not None for role in _OF_OTHERS)
 
 
 def _use_instead(interp: Interp, other: v.Inst, option: str, node: Any, depth: int) -> None:

@@ -220,6 +220,11 @@ class RunView(Protocol):
         """Whether a worker of a loader starts now, which seeds nothing in the process of the program."""
 
     @property
+    def loading(self) -> int:
+        """When the worker processes of a loader began that run this: with an iteration of the loader. 0 where it is not sure
+        that this runs in one."""
+
+    @property
     def importing(self) -> int:
         """How many imports are running."""
 

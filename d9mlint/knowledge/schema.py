@@ -300,6 +300,7 @@ Role = Literal[
     "takes-gradients",
     "takes-item",
     "takes-items",
+    "takes-inputs",
     "takes-several",
     "tells-form",
     "tensor",

@@ -90,6 +90,13 @@ def _seeds_each_batch(run: RunView, made: v.Obj | CallEvent) -> bool:
     )
 
 
+def _maker(made: v.Value | None) -> tuple[str, int] | None:
+    """The generator function of which a value is a result, if it is not None."""
+    given = [one for one in v.alternatives(made) if v.is_none(one) is not True] if made is not None else []
+    makers = {one.maker if isinstance(one, v.Items) else None for one in given}
+    return makers.pop() if len(makers) == 1 else None
+
+
 _WORKERS = ("workers", "nb_worker")
 _PROCESSES = ("use_multiprocessing", "pickle_safe")
 """Arguments, with their names in Keras 1, which Keras 2 takes too."""
@@ -323,7 +330,8 @@ class KerasWorkers(Rule):
 
     def _generator(self, made: v.Value | None, written: m.Expr | None) -> _Generator | None:
         """The generator that an argument is: a call of a generator function of the project, or of a function that gives
-        back what such a call gives, alone or among others; also where its one assignment is to a name."""
+        back what such a call gives, alone, among others or where it does not give None; also where its one assignment
+        is to a name."""
         values = list(assignments_in_parts(self.run, written.id)) if isinstance(written, m.Name) else []
         call = written if not values else values[0][0] if len(values) == 1 else None
         if isinstance(call, m.Subscript):
@@ -333,7 +341,7 @@ class KerasWorkers(Rule):
         function = self.run.value_of(call.func)
         if not isinstance(function, v.Func):
             return None
-        key = function.key if function.fn.is_generator else made.maker if isinstance(made, v.Items) else None
+        key = function.key if function.fn.is_generator else _maker(made)
         return (
             _Generator(v.Partial(function, written_arguments(self.run, call)), key)
             if key is not None

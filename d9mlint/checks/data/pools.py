@@ -141,10 +141,11 @@ class RaceLog(Observer):
 
 
 class Running(NamedTuple):
-    """A thread that was started, and where it draws."""
+    """A thread that was started, where it draws, and when the worker process began that it runs in."""
 
     thread: v.Value
     place: Where
+    process: int
 
 
 _GLOBAL = {"python": "`random`", "numpy": "`np.random`", "torch": "torch", "tensorflow": "TensorFlow"}
@@ -311,11 +312,20 @@ class Pools(Rule):
         """One thread is started: until it is waited for, nobody else may draw what it draws."""
         log = RaceLog(self.run, False, [])
         for name in sorted(what_is_drawn(self.run, [func], log, given=v.NO_ARGS) & self._in_common(False)):
-            known = self.running.get(name)
+            known = self._known(name)
             if log.places and known is not None:
                 self._meanwhile(name, known, log.places[0].site)
             elif log.places:
-                self.running[name] = Running(thread, log.places[0])
+                self.running[self._key(name)] = Running(thread, log.places[0], self.run.loading)
+
+    def _key(self, name: str) -> str:
+        """The worker processes of a loader have generators that the program does not see."""
+        return f"{name} of a worker" if self.run.loading else name
+
+    def _known(self, name: str) -> Running | None:
+        """A thread of this process that draws from a generator."""
+        known = self.running.get(self._key(name))
+        return known if known is not None and known.process == self.run.loading else None
 
     @on_method("join")
     def joined(self, call: CallEvent) -> None:
@@ -329,13 +339,13 @@ class Pools(Rule):
     @on(GlobalDrawEvent)
     def drawn_meanwhile(self, event: GlobalDrawEvent) -> None:
         """The program draws while a thread that draws from the same generator may be running."""
-        known = self.running.get(event.rng) if THREAD not in self.run.contexts else None
+        known = self._known(event.rng) if THREAD not in self.run.contexts else None
         if known is not None:
             self._meanwhile(event.rng, known, Where(self.run, event.node).site)
 
     def _meanwhile(self, name: str, known: Running, other: Site) -> None:
         """What a thread draws from is drawn from elsewhere, as far as is seen at the same time."""
-        self.running.pop(name)
+        self.running.pop(self._key(name))
         self.report(
             "DET211",
             known.place.with_flow((*known.place.flow, Step(*other, "draws here meanwhile"))),

@@ -50,7 +50,7 @@ from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import within_cpu
 from d9mlint.interp.device_names import DEVICES, selecting_option
-from d9mlint.interp.devices import DEFAULT_DEVICE
+from d9mlint.interp.devices import DEFAULT_DEVICE, MPS
 from d9mlint.interp.environment import DEFAULT_BACKEND, keras_backend, of_keras, permits
 from d9mlint.interp.events import (
     CallEvent,
@@ -76,10 +76,12 @@ from d9mlint.interp.tensors import (
     TENSOR,
     deciding,
     detached,
+    device,
     frozen,
     is_frozen_weight,
     may_be_frozen,
     no_gradient,
+    stays_on_cpu,
     together,
 )
 from d9mlint.interp.text import call_text
@@ -976,8 +978,11 @@ def _in_tape(interp: RunView) -> bool:
 
 def _device(interp: RunView, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
-    found = together(interp, deciding(interp, call.api, call.args, call.owner))
-    return found or ("cpu" if within_cpu(interp.contexts) or _by_default_on_cpu(interp) else "")
+    inputs = deciding(interp, call.api, call.args, call.owner)
+    found = together(interp, inputs)
+    # Tensors of several devices are not used together.
+    here = interp.entry is None and device(inputs) == "cpu" and any(stays_on_cpu(interp, x) for x in inputs)
+    return found or ("cpu" if here or within_cpu(interp.contexts) or _by_default_on_cpu(interp) else "")
 
 
 def _runs_later(interp: RunView, call: CallEvent) -> bool:
@@ -1427,7 +1432,9 @@ def _judge(
         raises=found.text
         if entry.library not in TF_LIBRARIES and _raises_in_mode(rule.run, entry, past)
         else "",
-        unchanged=found.text if code in _OWN_PLACE and _is_unchanged(rule.run, entry, past) else "",
+        unchanged=found.text
+        if code in _OWN_PLACE and gpu != MPS and _is_unchanged(rule.run, entry, past)
+        else "",
     )
 
 

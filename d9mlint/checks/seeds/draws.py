@@ -1599,9 +1599,17 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             if left is None:
                 return lost
             loaded -= left
-        if all(site in loaded for site, one in initial.items() if one.made):
+        left = {site for site, one in initial.items() if one.made and site not in loaded}
+        if not left:
             # What is written into parameters before others are loaded is lost too.
             loaded |= {x for x, one in initial.items() if one.first.place.order < self.load_order}
+        elif left - lost:
+            # Layers that nothing is loaded into show what is drawn: what is written may be lost with those that are loaded.
+            loaded |= {
+                site
+                for site, one in initial.items()
+                if not one.made and one.first.place.order < self.load_order
+            }
         return lost | loaded
 
     def _predicted(self, rng: str) -> First | None:

@@ -50,8 +50,8 @@ class Patches(Rule):
         if self.run.targets is None or old:
             return
         target = self.run.targets.version("tensorflow")
-        if self.run.uses("torch") and not self.run.uses("tensorflow"):
-            # Seeding helpers of torch programs set it for good measure; no TensorFlow is there to read it.
+        if any(map(self.run.uses, ("torch", "jax"))) and not self.run.uses("tensorflow"):
+            # Seeding helpers of programs with torch or JAX set it for good measure; TensorFlow's switch is of no use there.
             return
         self.report(
             "DET304",

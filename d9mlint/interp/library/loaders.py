@@ -18,6 +18,7 @@ from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED, SPAWNED, THREAD
 from d9mlint.interp.data import MOVED, inherited_loader, inherits_items, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.idle import is_idle
 from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.naming import for_others, needs_form_only
@@ -137,6 +138,7 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
     dataset = args.get("dataset", 0)
     # What it was given is used in other files than the one in which it was made.
     theirs = {"python", "numpy", "torch"}
+    outer, interp.loading = interp.loading, HEAP.clock if in_workers else interp.loading
     with interp.within(CPU_CONTEXT), interp.in_file(loader.file):
         if in_workers is not False:
             was = {name: interp.state.level(name) for name in ("python", "numpy")}
@@ -150,6 +152,7 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
         given = use(interp, dataset, node) if dataset is not None else []
         keep_item(loader, dataset, given)
         given += _collate(interp, args.get("collate_fn"), node)
+    interp.loading = outer
     moved = device([one for value in given for one in flatten(value)])
     if moved in ACCELERATORS and MOVED not in loader.attrs:
         # The dataset itself puts its items on a device.

@@ -250,8 +250,10 @@ def _held(interp: RunView, value: v.Inst | v.Obj, graphs: bool) -> Iterator[v.Va
     tracks = isinstance(value, v.Inst) and _is_keras_layer(interp, value)
     for name, held in list(value.attrs.items()):
         if not name.startswith("@"):
-            inner = _spread(held) if tracks else v.alternatives(held)
-            yield from (one for one in inner if _registers(interp, one))
+            for one in _spread(held) if tracks else v.alternatives(held):
+                # Nothing by the default of an option: what stands there if it is given is a part, too.
+                given = v.alternatives(one.instead) if isinstance(one, v.Lit) and one.instead else (one,)
+                yield from (each for each in given if _registers(interp, each))
     if isinstance(value, v.Obj):
         holder = interp.kb.role(value.api, "holds")
         if value.api in CONTAINERS:
