@@ -24,7 +24,12 @@ _MAX_CHAIN = 16
 
 
 def settle(orders: Orders, value: v.Value | None) -> None:
-    """The program has sorted this, or asks only which elements it has, and so what it was made from."""
+    """The program has sorted this, or asks only which elements it has, and so what it was made from. Where it may be one
+    of several values, it does that with each of them."""
+    if isinstance(value, v.AnyOf):
+        for one in v.alternatives(value):
+            settle(orders, one)
+        return
     for _ in range(_MAX_CHAIN):
         if not isinstance(value, v.Obj):
             return
