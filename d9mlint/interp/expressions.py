@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import order_single, rng, shapes, shares, tensors
@@ -360,11 +360,10 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         value = interp.eval(keyword.value)
         if keyword.name is not None:
             kw[keyword.name] = value
-        elif isinstance(value, v.Mapping):
-            kw.update({k: x for k, x in value.items.items() if isinstance(k, str) and k not in kw})
-            dstar = dstar or value.open
         else:
-            dstar = True
+            held, more = _unpacked(value)
+            kw.update({k: x for k, x in held.items() if isinstance(k, str) and k not in kw})
+            dstar = dstar or more
     args = v.Args(pos, kw, star, dstar)
     if pos and not star:
         called_with_none(interp, node, func, pos[0])
@@ -443,18 +442,29 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
     return result
 
 
+def _unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
+    """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have."""
+    if isinstance(value, v.Mapping):
+        return value.items, value.open
+    if not isinstance(value, v.AnyOf) or not all(isinstance(one, v.Mapping) for one in value.values):
+        return {}, True
+    several = [one for one in value.values if isinstance(one, v.Mapping)]
+    common = [key for key in several[0].items if all(key in one.items for one in several)]
+    more = any(one.open or len(one.items) > len(common) for one in several)
+    return {key: v.join(one.items[key] for one in several) for key in common}, more
+
+
 def _dict(interp: Interp, node: m.Dict) -> v.Value:
     result = v.Mapping({})
     for key, item in zip(node.keys, node.values, strict=False):
         value = interp.eval(item)
         if key is None:
-            if not isinstance(value, v.Mapping) or value.open:
+            held, more = _unpacked(value)
+            if more:
                 may_be_none(result.items)
-            if isinstance(value, v.Mapping):
-                result.items.update(value.items)
-                result.open = result.open or value.open
-            else:
-                result.open = True
+            result.items.update(held)
+            result.open = result.open or more
+            if not isinstance(value, v.Mapping):
                 keep_items(result.items, value, item)
             continue
         known = interp.eval(key)
