@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, MutableMapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import collated, enumerations, made_again, made_tables, parted, shapes, tensors
@@ -262,8 +262,10 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if isinstance(before, v.Items):
             text.attrs[v.WRITTEN] = v.Items("t", [*before.elts, right])
         return text
-    if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
-        return v.Mapping({**left.items, **right.items}, left.open or right.open)
+    if op == "|" and are_mappings(left) and are_mappings(right):
+        (first, more), (then, others) = unpacked(left), unpacked(right)
+        if isinstance(right, v.Mapping) or not others:
+            return v.Mapping({**first, **then}, more or others)
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
         return v.Lit(0) if op == "*" and (v.is_zero(left) or v.is_zero(right)) else v.Obj(shapes.NUMBER)
     return v.UNKNOWN
@@ -656,6 +658,34 @@ def put_on_device(value: v.Value, device: str) -> None:
     for one in v.alternatives(value):
         if isinstance(one, v.Obj) and one.type == LOADER:
             one.attrs[MOVED] = v.Lit(device) if device else v.UNKNOWN
+
+
+def spread(value: v.Value) -> v.Value:
+    """What ``*value`` gives: of one of several lists of the same length, one list of what may be at each place."""
+    if not isinstance(value, v.AnyOf):
+        return value
+    several = [one for one in value.values if isinstance(one, v.Items) and one.kind != "s" and not one.open]
+    several = [one for one in several if one.order is None]
+    if len(several) < len(value.values) or len({len(one.elts) for one in several}) != 1:
+        return value
+    return v.Items("t", [v.join(places) for places in zip(*(one.elts for one in several), strict=True)])
+
+
+def are_mappings(value: v.Value) -> bool:
+    """Whether a value is a mapping, or one of several."""
+    return all(isinstance(one, v.Mapping) for one in v.alternatives(value))
+
+
+def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
+    """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have."""
+    if isinstance(value, v.Mapping):
+        return value.items, value.open
+    if not are_mappings(value):
+        return {}, True
+    several = [one for one in v.alternatives(value) if isinstance(one, v.Mapping)]
+    common = [key for key in several[0].items if all(key in one.items for one in several)]
+    more = any(one.open or len(one.items) > len(common) for one in several)
+    return {key: v.join(one.items[key] for one in several) for key in common}, more
 
 
 def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import order_single, rng, shapes, shares, tensors
@@ -36,7 +36,9 @@ from d9mlint.interp.data import (
     own_code,
     part_of,
     rest_of,
+    spread,
     subscript,
+    unpacked,
 )
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
@@ -326,7 +328,7 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     star, in_order = False, False
     for arg in node.args:
         if isinstance(arg, m.Star):
-            value = interp.eval(arg.value)
+            value = spread(interp.eval(arg.value))
             if isinstance(value, v.Items) and len(node.args) == 1 and _is_zip(func):
                 found = columns(value)
                 if found is not None:
@@ -361,7 +363,7 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         if keyword.name is not None:
             kw[keyword.name] = value
         else:
-            held, more = _unpacked(value)
+            held, more = unpacked(value)
             kw.update({k: x for k, x in held.items() if isinstance(k, str) and k not in kw})
             dstar = dstar or more
     args = v.Args(pos, kw, star, dstar)
@@ -442,24 +444,12 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
     return result
 
 
-def _unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
-    """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have."""
-    if isinstance(value, v.Mapping):
-        return value.items, value.open
-    if not isinstance(value, v.AnyOf) or not all(isinstance(one, v.Mapping) for one in value.values):
-        return {}, True
-    several = [one for one in value.values if isinstance(one, v.Mapping)]
-    common = [key for key in several[0].items if all(key in one.items for one in several)]
-    more = any(one.open or len(one.items) > len(common) for one in several)
-    return {key: v.join(one.items[key] for one in several) for key in common}, more
-
-
 def _dict(interp: Interp, node: m.Dict) -> v.Value:
     result = v.Mapping({})
     for key, item in zip(node.keys, node.values, strict=False):
         value = interp.eval(item)
         if key is None:
-            held, more = _unpacked(value)
+            held, more = unpacked(value)
             if more:
                 may_be_none(result.items)
             result.items.update(held)
