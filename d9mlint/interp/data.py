@@ -34,7 +34,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
-from d9mlint.interp.missing_items import present
+from d9mlint.interp.missing_items import maybe_missing, present, take_over
 from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
@@ -265,7 +265,9 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op == "|" and are_mappings(left) and are_mappings(right):
         (first, more), (then, others) = unpacked(left), unpacked(right)
         if isinstance(right, v.Mapping) or not others:
-            return v.Mapping({**first, **then}, more or others)
+            both = dict(first)
+            take_over(both, then)
+            return v.Mapping(both, more or others)
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
         return v.Lit(0) if op == "*" and (v.is_zero(left) or v.is_zero(right)) else v.Obj(shapes.NUMBER)
     return v.UNKNOWN
@@ -677,15 +679,25 @@ def are_mappings(value: v.Value) -> bool:
 
 
 def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
-    """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have."""
+    """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have,
+    and the literals that some have."""
     if isinstance(value, v.Mapping):
         return value.items, value.open
     if not are_mappings(value):
         return {}, True
     several = [one for one in v.alternatives(value) if isinstance(one, v.Mapping)]
-    common = [key for key in several[0].items if all(key in one.items for one in several)]
-    more = any(one.open or len(one.items) > len(common) for one in several)
-    return {key: v.join(one.items[key] for one in several) for key in common}, more
+    is_open = any(one.open for one in several)
+    held: dict[Any, v.Value] = {}
+    more = is_open
+    for key in dict.fromkeys(key for one in several for key in one.items):
+        there = [one.items[key] for one in several if key in one.items]
+        if len(there) == len(several):
+            held[key] = v.join(there)
+        elif not is_open and all(isinstance(x, v.Lit) for one in there for x in v.alternatives(one)):
+            held[key] = maybe_missing(there)
+        else:
+            more = True
+    return held, more
 
 
 def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:

@@ -53,7 +53,7 @@ from d9mlint.interp.library.rows import columns
 from d9mlint.interp.library.set_by_name import may_be_none
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, is_decorated
-from d9mlint.interp.missing_items import present
+from d9mlint.interp.missing_items import present, take_over
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, filled_in, is_set, merge
@@ -364,7 +364,8 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
             kw[keyword.name] = value
         else:
             held, more = unpacked(value)
-            kw.update({k: x for k, x in held.items() if isinstance(k, str) and k not in kw})
+            named = {k: x for k, x in held.items() if isinstance(k, str) and k not in kw}
+            kw.update({k: present(x) for k, x in named.items()} if _is_of_library(func) else named)
             dstar = dstar or more
     args = v.Args(pos, kw, star, dstar)
     if pos and not star:
@@ -444,6 +445,17 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
     return result
 
 
+_KEEPING = frozenset({"builtins", "collections", "functools", "types"})
+"""Modules whose functions keep keywords for others, which know their own defaults."""
+
+
+def _is_of_library(func: v.Value) -> bool:
+    """Whether a call is one of a library, of whose defaults nothing is known: what may be missing is taken to be given."""
+    if isinstance(func, v.Ext):
+        return func.name.partition(".")[0] not in _KEEPING
+    return isinstance(func, v.Obj | v.Member)
+
+
 def _dict(interp: Interp, node: m.Dict) -> v.Value:
     result = v.Mapping({})
     for key, item in zip(node.keys, node.values, strict=False):
@@ -452,7 +464,7 @@ def _dict(interp: Interp, node: m.Dict) -> v.Value:
             held, more = unpacked(value)
             if more:
                 may_be_none(result.items)
-            result.items.update(held)
+            take_over(result.items, held)
             result.open = result.open or more
             if not isinstance(value, v.Mapping):
                 keep_items(result.items, value, item)

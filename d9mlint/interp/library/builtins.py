@@ -76,7 +76,7 @@ from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.missing_attributes import has
-from d9mlint.interp.missing_items import found_or, take_out
+from d9mlint.interp.missing_items import found_or, take_out, take_over
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
@@ -326,7 +326,7 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
-    items.update(args.kw)
+    take_over(items, args.kw)
     return v.Mapping(items, is_open)
 
 
@@ -832,13 +832,13 @@ def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             if more:
                 as_defaults(owner.items)
                 owner.open = True
-            owner.items.update(held)
+            take_over(owner.items, held)
             if not isinstance(value, v.Mapping):
                 keep_items(owner.items, value, node)
             scope = scope_of(interp, node)
             if scope is not None:
                 update_scope(scope, value)
-        owner.items.update(args.kw)
+        take_over(owner.items, args.kw)
         owner.open = owner.open or args.dstar
         return v.NONE
     changed(owner)
