@@ -943,7 +943,8 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    lists, sets and memory that are filled later, or objects of classes, where all that was put under unknown keys are."""
+    lists, sets and memory that are filled later, or objects of classes, where all that was put under unknown keys are;
+    else what came in arbitrary order."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -959,7 +960,10 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         for x in held
     )
-    if not held or not known:
+    if held and not known:
+        # Of the others nothing is known.
+        return v.join([*filter(_is_arbitrary, held), v.UNKNOWN])
+    if not held:
         return v.UNKNOWN
     # The key may be one of those that are known, too.
     held = [*held, *(x for x in value.items.values() if shapes.form(x).grad)][: v.MAX_ALTERNATIVES]
