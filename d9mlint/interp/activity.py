@@ -435,11 +435,12 @@ class Activity:
         """Whether the program trains what may be a network: estimators of libraries that have none do not count."""
         return any(flag == TRAIN for flag, _, _ in self.times)
 
-    def trains_with(self, time: int) -> bool:
-        """Whether the program may train on a path on which it did something at a time."""
+    def trains_with(self, time: int, later: bool = False) -> bool:
+        """Whether the program may train on a path on which it did something at a time, or does so ``later``."""
         return any(
             flag == TRAIN and not self._interp.partings.exclusive(time, other)
             for flag, other, _ in self.times
+            if not later or other > time
         )
 
     @property

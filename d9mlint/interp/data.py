@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, MutableMapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import collated, enumerations, made_again, made_tables, parted, shapes, tensors
@@ -34,7 +34,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
-from d9mlint.interp.missing_items import present
+from d9mlint.interp.missing_items import maybe_missing, present, take_over
 from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
@@ -262,8 +262,12 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if isinstance(before, v.Items):
             text.attrs[v.WRITTEN] = v.Items("t", [*before.elts, right])
         return text
-    if op == "|" and isinstance(left, v.Mapping) and isinstance(right, v.Mapping):
-        return v.Mapping({**left.items, **right.items}, left.open or right.open)
+    if op == "|" and are_mappings(left) and are_mappings(right):
+        (first, more), (then, others) = unpacked(left), unpacked(right)
+        if isinstance(right, v.Mapping) or not others:
+            both = dict(first)
+            take_over(both, then)
+            return v.Mapping(both, more or others)
     if op in _WHOLE and shapes.is_whole_number(left) and shapes.is_whole_number(right):
         return v.Lit(0) if op == "*" and (v.is_zero(left) or v.is_zero(right)) else v.Obj(shapes.NUMBER)
     return v.UNKNOWN
@@ -658,6 +662,44 @@ def put_on_device(value: v.Value, device: str) -> None:
             one.attrs[MOVED] = v.Lit(device) if device else v.UNKNOWN
 
 
+def spread(value: v.Value) -> v.Value:
+    """What ``*value`` gives: of one of several lists of the same length, one list of what may be at each place."""
+    if not isinstance(value, v.AnyOf):
+        return value
+    several = [one for one in value.values if isinstance(one, v.Items) and one.kind != "s" and not one.open]
+    several = [one for one in several if one.order is None]
+    if len(several) < len(value.values) or len({len(one.elts) for one in several}) != 1:
+        return value
+    return v.Items("t", [v.join(places) for places in zip(*(one.elts for one in several), strict=True)])
+
+
+def are_mappings(value: v.Value) -> bool:
+    """Whether a value is a mapping, or one of several."""
+    return all(isinstance(one, v.Mapping) for one in v.alternatives(value))
+
+
+def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
+    """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have,
+    and the literals that some have."""
+    if isinstance(value, v.Mapping):
+        return value.items, value.open
+    if not are_mappings(value):
+        return {}, True
+    several = [one for one in v.alternatives(value) if isinstance(one, v.Mapping)]
+    is_open = any(one.open for one in several)
+    held: dict[Any, v.Value] = {}
+    more = is_open
+    for key in dict.fromkeys(key for one in several for key in one.items):
+        there = [one.items[key] for one in several if key in one.items]
+        if len(there) == len(several):
+            held[key] = v.join(there)
+        elif not is_open and all(isinstance(x, v.Lit) for one in there for x in v.alternatives(one)):
+            held[key] = maybe_missing(there)
+        else:
+            more = True
+    return held, more
+
+
 def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:
     """A dictionary takes over the items of one that is not known: where that was loaded, they need no gradients."""
     if isinstance(value, v.Obj) and value.form is not None and value.api == tensors.BATCH:
@@ -901,7 +943,8 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    lists, sets and memory that are filled later, or objects of classes, where all that was put under unknown keys are."""
+    lists, sets and memory that are filled later, or objects of classes, where all that was put under unknown keys are;
+    else what came in arbitrary order."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -917,7 +960,10 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         for x in held
     )
-    if not held or not known:
+    if held and not known:
+        # Of the others nothing is known.
+        return v.join([*filter(_is_arbitrary, held), v.UNKNOWN])
+    if not held:
         return v.UNKNOWN
     # The key may be one of those that are known, too.
     held = [*held, *(x for x in value.items.values() if shapes.form(x).grad)][: v.MAX_ALTERNATIVES]

@@ -36,7 +36,9 @@ from d9mlint.interp.data import (
     own_code,
     part_of,
     rest_of,
+    spread,
     subscript,
+    unpacked,
 )
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
@@ -51,7 +53,7 @@ from d9mlint.interp.library.rows import columns
 from d9mlint.interp.library.set_by_name import may_be_none
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, is_decorated
-from d9mlint.interp.missing_items import present
+from d9mlint.interp.missing_items import present, take_over
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, filled_in, is_set, merge
@@ -326,7 +328,7 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     star, in_order = False, False
     for arg in node.args:
         if isinstance(arg, m.Star):
-            value = interp.eval(arg.value)
+            value = spread(interp.eval(arg.value))
             if isinstance(value, v.Items) and len(node.args) == 1 and _is_zip(func):
                 found = columns(value)
                 if found is not None:
@@ -360,11 +362,11 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         value = interp.eval(keyword.value)
         if keyword.name is not None:
             kw[keyword.name] = value
-        elif isinstance(value, v.Mapping):
-            kw.update({k: x for k, x in value.items.items() if isinstance(k, str) and k not in kw})
-            dstar = dstar or value.open
         else:
-            dstar = True
+            held, more = unpacked(value)
+            named = {k: x for k, x in held.items() if isinstance(k, str) and k not in kw}
+            kw.update({k: present(x) for k, x in named.items()} if _is_of_library(func) else named)
+            dstar = dstar or more
     args = v.Args(pos, kw, star, dstar)
     if pos and not star:
         called_with_none(interp, node, func, pos[0])
@@ -443,18 +445,28 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
     return result
 
 
+_KEEPING = frozenset({"builtins", "collections", "functools", "types"})
+"""Modules whose functions keep keywords for others, which know their own defaults."""
+
+
+def _is_of_library(func: v.Value) -> bool:
+    """Whether a call is one of a library, of whose defaults nothing is known: what may be missing is taken to be given."""
+    if isinstance(func, v.Ext):
+        return func.name.partition(".")[0] not in _KEEPING
+    return isinstance(func, v.Obj | v.Member)
+
+
 def _dict(interp: Interp, node: m.Dict) -> v.Value:
     result = v.Mapping({})
     for key, item in zip(node.keys, node.values, strict=False):
         value = interp.eval(item)
         if key is None:
-            if not isinstance(value, v.Mapping) or value.open:
+            held, more = unpacked(value)
+            if more:
                 may_be_none(result.items)
-            if isinstance(value, v.Mapping):
-                result.items.update(value.items)
-                result.open = result.open or value.open
-            else:
-                result.open = True
+            take_over(result.items, held)
+            result.open = result.open or more
+            if not isinstance(value, v.Mapping):
                 keep_items(result.items, value, item)
             continue
         known = interp.eval(key)

@@ -11,7 +11,7 @@ from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.equal_tests import Chosen
-    from d9mlint.interp.given_options import Written
+    from d9mlint.interp.given_options import Asked, Written
     from d9mlint.interp.heap import Overwritten
     from d9mlint.interp.orders import Order
     from d9mlint.interp.partings import Open
@@ -55,6 +55,7 @@ class Frame:
 
     __slots__ = (
         "asides",
+        "asked_then",
         "call_site",
         "caller",
         "chosen",
@@ -114,6 +115,8 @@ class Frame:
         self.dispatching = 0
         # What tests chose, by their texts.
         self.chosen: dict[str, Chosen] = {}
+        # The branches that were run for one value of an option.
+        self.asked_then: list[Asked] = []
         # What was written where options have other values than by default.
         self.written: list[Written] = []
         self.is_class = False

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 _MOST_PLACES = 20
+_MOST_BRANCHES = 20
 EQUAL = {"==": True, "is": True, "!=": False, "is not": False}
 """Comparisons by value, and what they give where both sides are equal."""
 
@@ -28,6 +29,14 @@ class Written(NamedTuple):
     asked: dict[str, Any]
     place: Access
     met: Any
+
+
+class Asked(NamedTuple):
+    """A branch that is taken where options have some values: these, and when it was run."""
+
+    asked: dict[str, Any]
+    began: int
+    ended: int
 
 
 def writing(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None]) -> Callable[[], None]:
@@ -68,11 +77,25 @@ def within(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None])
         if excluded and at(*one.place[:4]) is one.met and one.met is not one.place[4]:
             HEAP.put(one.place, one.place[4])
             put.append(one)
+    began = HEAP.clock
+    HEAP.clock += bool(asked)
     run()
     interp.asked = known
+    if asked and not interp.importing:
+        _part(interp, Asked(asked, began, HEAP.clock))
     for one in put:
         if at(*one.place[:4]) is one.place[4]:
             HEAP.put(one.place, one.met)
+
+
+def _part(interp: Interp, branch: Asked) -> None:
+    """A branch has ended that a run does not take which took an earlier one for another value of the same option."""
+    before = interp.frame.asked_then
+    for one in before:
+        if any(name in branch.asked and branch.asked[name] != value for name, value in one.asked.items()):
+            interp.partings.separate(((one.began, one.ended, 0), (branch.began, branch.ended, 1)))
+    if len(before) < _MOST_BRANCHES:
+        before.append(branch)
 
 
 def values(interp: Interp, test: m.Expr, outcome: bool) -> dict[str, Any]:

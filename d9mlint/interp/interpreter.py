@@ -574,9 +574,9 @@ class Interp:
         """Whether the program trains what may be a network."""
         return self.activity.trains_networks
 
-    def trains_with(self, time: int) -> bool:
-        """Whether the program may train on a path on which it did something at a time."""
-        return self.activity.trains_with(time)
+    def trains_with(self, time: int, later: bool = False) -> bool:
+        """Whether the program may train on a path on which it did something at a time, or does so ``later``."""
+        return self.activity.trains_with(time, later)
 
     def forget_seeds(self) -> None:
         """Whether any RNG is seeded is not known from here."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
 from d9mlint.interp import values as v
 
 _API = "an item that may be missing"
@@ -29,6 +32,17 @@ def found_or(value: v.Value, default: v.Value | None) -> v.Value:
         return value
     known = [one for one in v.alternatives(value) if not _is_mark(one)]
     return v.join(known if default is None else [*known, default])
+
+
+def maybe_missing(values: list[v.Value]) -> v.Value:
+    """An item that holds one of these literals, or that is not there."""
+    return v.AnyOf((*v.alternatives(v.join(values)), _MISSING))
+
+
+def take_over(into: MutableMapping[Any, v.Value], held: Mapping[Any, v.Value]) -> None:
+    """A dict takes over items: where one may be missing, what stood under its key may stay."""
+    for key, value in held.items():
+        into[key] = found_or(value, into[key]) if may_be_missing(value) and key in into else value
 
 
 def take_out(owner: v.Mapping, key: v.Lit, always: bool) -> bool:

@@ -3,7 +3,7 @@ whether one is there; and those whose elements it takes one after the other, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -111,7 +111,10 @@ def _uses_of_name(
     above = parents(fn)
     # What stands before it reads what the variable was before, unless a loop comes back to that.
     repeated = any(isinstance(one, (m.For, m.While)) for one in _around(stmt, above))
-    uses = [one for one in variables(fn).get(target.id, ()) if one is not target]
+    # What gives it another value reads nothing of this one.
+    uses = [
+        one for one in variables(fn).get(target.id, ()) if one is not target and not _is_given(one, above)
+    ]
     earlier, later = _other_values(stmt, target.id, fn)
     if later is not None:
         given = set(map(id, nodes(later.targets)))
@@ -123,14 +126,16 @@ def _uses_of_name(
     return [] if uses and may_be_shared(interp.whole(file), fn, {target.id}) else uses
 
 
+def _is_given(name: m.Name, above: dict[int, Any]) -> bool:
+    """Whether a statement gives a variable a value where it is named."""
+    holder = above.get(id(name))
+    return isinstance(holder, m.Assign) and any(one is name for one in holder.targets)
+
+
 def _other_values(stmt: m.Assign, name: str, fn: m.Function) -> tuple[m.Assign | None, m.Assign | None]:
     """The first statement in the block of this one that gives a name another value before it, and the next one behind it:
     what stands behind that reads the other value."""
-    holder = parents(fn).get(id(stmt))
-    blocks = (
-        [fn.body] if holder is None else () if isinstance(holder, (m.Try, m.Match)) else blocks_within(holder)
-    )
-    block = next((one for one in blocks if any(x is stmt for x in one)), ())
+    holder, block = _block_of(stmt, fn)
     values = [one for one in block if isinstance(one, m.Assign) and name in stored_names(one)]
     at = next((index for index, one in enumerate(values) if one is stmt), 0)
     later = values[at + 1] if at + 1 < len(values) else None
@@ -138,7 +143,29 @@ def _other_values(stmt: m.Assign, name: str, fn: m.Function) -> tuple[m.Assign |
         places = [index for index, one in enumerate(block) if one is stmt or one is later]
         if any(isinstance(one, m.Jump) for one in statements(block[places[0] : places[1]])):
             later = None
+    elif later is None and isinstance(holder, m.If):
+        later = _value_behind(holder, name, fn)
     return (values[0] if at else None), later
+
+
+def _value_behind(branch: m.If, name: str, fn: m.Function) -> m.Assign | None:
+    """The next statement behind an ``if`` that gives a name another value, whichever branch is taken."""
+    holder, block = _block_of(branch, fn)
+    at = next((index for index, one in enumerate(block) if one is branch), len(block))
+    for index in range(at + 1, len(block)):
+        one = block[index]
+        if isinstance(one, m.Assign) and name in stored_names(one):
+            return None if any(isinstance(x, m.Jump) for x in statements(block[at:index])) else one
+    return _value_behind(holder, name, fn) if isinstance(holder, m.If) else None
+
+
+def _block_of(stmt: m.Stmt, fn: m.Function) -> tuple[Any, Sequence[m.Stmt]]:
+    """What a statement stands in, and the statements beside it."""
+    holder = parents(fn).get(id(stmt))
+    blocks = (
+        [fn.body] if holder is None else () if isinstance(holder, (m.Try, m.Match)) else blocks_within(holder)
+    )
+    return holder, next((one for one in blocks if any(x is stmt for x in one)), ())
 
 
 def _around(node: Any, above: dict[int, Any]) -> Iterator[Any]:

@@ -20,19 +20,22 @@ SORTING = "sorting"
 SORT_KEY = "@sort key"
 """Active in the key function of a sort: positions there are those of the elements that are compared."""
 LENGTH = "builtins.len"
-_MAX_CHAIN = 16
+_MOST_VALUES = 32
 
 
 def settle(orders: Orders, value: v.Value | None) -> None:
-    """The program has sorted this, or asks only which elements it has, and so what it was made from."""
-    for _ in range(_MAX_CHAIN):
-        if not isinstance(value, v.Obj):
-            return
-        orders.settled.append(value)
-        if value.owner is not None:
-            value = value.owner
-        else:
-            value = value.args.pos[0] if value.args.pos else None
+    """The program has sorted this, or asks only which elements it has, and so what it was made from. Where it may be one
+    of several values, it does that with each of them."""
+    left = [value]
+    seen = set[int]()
+    while left and len(seen) < _MOST_VALUES:
+        one = left.pop()
+        if isinstance(one, v.AnyOf):
+            left += one.values
+        elif isinstance(one, v.Obj) and id(one) not in seen:
+            seen.add(id(one))
+            orders.settled.append(one)
+            left.append(one.owner if one.owner is not None else one.args.pos[0] if one.args.pos else None)
 
 
 def look_up(orders: Orders, entry: OrderEntry, args: v.Args) -> v.Args:

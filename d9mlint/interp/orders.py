@@ -642,6 +642,7 @@ class Orders:
             if api == "builtins.sorted" and self.origins and args.pos:
                 ranked = order_sorting.positions(self.keyed.pop(id(node), None))
                 given = args.pos[0]
+                order_sorting.settle(self, given)
                 inner = None if isinstance(given, v.Mapping) else self._inner(self.of(given))
                 return self.carried(result, inner or ranked)
             if entry is not None and entry.sorts:

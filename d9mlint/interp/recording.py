@@ -937,6 +937,7 @@ ROLES = {
     "gives-weights": "gives the weights of a model, without its optimizer",
     "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
+    "makes-scaler": "makes a scaler of losses and keeps it",
     "saves-run": "saves the whole state of a run",
     "fills-from-file": "gives a model that is its argument the weights in a file",
     "numbers-saved": "saves what it is given under the number that an argument names",

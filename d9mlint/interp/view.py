@@ -252,8 +252,8 @@ class RunView(Protocol):
     def trains_networks(self) -> bool:
         """Whether the program trains what may be a network."""
 
-    def trains_with(self, time: int) -> bool:
-        """Whether the program may train on a path on which it did something at a time."""
+    def trains_with(self, time: int, later: bool = False) -> bool:
+        """Whether the program may train on a path on which it did something at a time, or does so ``later``."""
 
     @property
     def used(self) -> Sequence[v.Obj]:

@@ -185,6 +185,7 @@ Role = Literal[
     "makes-group",
     "makes-key",
     "makes-no-group",
+    "makes-scaler",
     "makes-table",
     "makes-text",
     "manages-states",

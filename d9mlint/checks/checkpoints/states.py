@@ -240,6 +240,12 @@ def makes_scheduler(run: RunView, api: str) -> bool:
     return is_scheduler(run.kb.result_type(api) or api)
 
 
+def _with(args: v.Args, before: v.Value, now: v.Value) -> v.Args:
+    """Arguments with another value in the place of one."""
+    pos = [now if one is before else one for one in args.pos]
+    return v.Args(pos, {k: now if x is before else x for k, x in args.kw.items()}, args.star, args.dstar)
+
+
 def is_scaler(api: str) -> bool:
     """Whether a call makes a scaler of losses of PyTorch, or is one of its methods."""
     return api.startswith("torch.") and api.rpartition(".")[2] == "GradScaler"
@@ -522,6 +528,22 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
         restore = RESTORES.get(call.api)
         if restore is not None:
             self.restored[restore] = True
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-scaler") is not None)
+    def scales(self, call: CallEvent) -> None:
+        """Something is made that scales losses, or does so where an option has one of its other values."""
+        role = self.run.kb.role(call.api, "makes-scaler")
+        if role is None:
+            return
+        if all_hold(call.args, role.when):
+            self._used("scaler")
+        for one in call.args.values():
+            if (
+                isinstance(one, v.Lit)
+                and one.option
+                and any(all_hold(_with(call.args, one, v.Lit(choice)), role.when) for choice in one.choices)
+            ):
+                self._used("scaler", one.option)
 
     def _is_stateless(self, call: CallEvent) -> bool:
         """Whether what a call makes goes on from the state of something else."""

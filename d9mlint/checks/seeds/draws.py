@@ -1572,7 +1572,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _with_training(self, rng: str) -> First | None:
         """The first draw that training makes matter. Where other weights are loaded on the path of the first one, on which
-        the program does not train, it is that on a path on which it does."""
+        the program does not train, or does not any more, it is that on a path on which it does."""
         weak, loads = self.first.get((rng, "weak")), where(self.run, LOADS)
         if weak is None or loads is None or loads.aside or not trains(self.run):
             return weak
@@ -1580,7 +1580,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if all(one.first.place.order != weak.place.order for one in drawn):
             # No weight.
             return weak
-        here = [one.first for one in drawn if self.run.trains_with(one.time)]
+        # Behind the training, a model that gets other weights is one that is only evaluated.
+        loaded = self.run.loaded_weights
+        here = [
+            one.first for one in drawn if self.run.trains_with(one.time, later=one.first.place.site in loaded)
+        ]
         behind_options = (self.first.get((rng, "weak aside")), self.first.get((rng, "use aside")))
         if not here and all(one is None for one in behind_options):
             return weak

@@ -20,6 +20,7 @@ from d9mlint.interp.data import (
     DIFFERS_BY,
     TENSOR,
     UNKNOWN_KEY,
+    are_mappings,
     at_unknown_key,
     changed,
     differing,
@@ -33,6 +34,7 @@ from d9mlint.interp.data import (
     position,
     put_on_device,
     takes_away,
+    unpacked,
 )
 from d9mlint.interp.device_names import A_GPU, ACCELERATORS
 from d9mlint.interp.devices import runner
@@ -74,7 +76,7 @@ from d9mlint.interp.library.strings import STRING_METHODS
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.missing_attributes import has
-from d9mlint.interp.missing_items import found_or, take_out
+from d9mlint.interp.missing_items import found_or, take_out, take_over
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
@@ -310,9 +312,10 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
     items: dict[Any, v.Value] = {}
     is_open = args.dstar
-    if isinstance(first, v.Mapping):
-        items.update(first.items)
-        is_open = is_open or first.open
+    if first is not None and are_mappings(first):
+        held, more = unpacked(first)
+        items.update(held)
+        is_open = is_open or more
         if args.dstar:
             may_be_none(items)
     elif isinstance(first, v.Items) and all(isinstance(x, v.Items) and len(x.elts) == 2 for x in first.elts):
@@ -323,7 +326,7 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
-    items.update(args.kw)
+    take_over(items, args.kw)
     return v.Mapping(items, is_open)
 
 
@@ -825,17 +828,17 @@ def _setdefault(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
 def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(owner, v.Mapping):
         for value in args.pos:
-            if not isinstance(value, v.Mapping) or value.open:
+            held, more = unpacked(value)
+            if more:
                 as_defaults(owner.items)
                 owner.open = True
-            if isinstance(value, v.Mapping):
-                owner.items.update(value.items)
-            else:
+            take_over(owner.items, held)
+            if not isinstance(value, v.Mapping):
                 keep_items(owner.items, value, node)
             scope = scope_of(interp, node)
             if scope is not None:
                 update_scope(scope, value)
-        owner.items.update(args.kw)
+        take_over(owner.items, args.kw)
         owner.open = owner.open or args.dstar
         return v.NONE
     changed(owner)
