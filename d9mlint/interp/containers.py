@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.library_modules import is_module
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -232,12 +233,22 @@ def children(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
         held = list(parts(container))
     elif isinstance(owner, v.Inst):
         held = [one for value in owner.attrs.values() for one in v.alternatives(value) if _is_module(one)]
+    elif name.endswith("children") and isinstance(whole := _whole(owner), v.Obj) and is_module(interp, whole):
+        # Parts of a model of a library, as its attributes are.
+        held = [v.Member(whole, name)]
     if not held:
         return None
     if name.startswith("named_"):
         held = [v.Items("t", [v.UNKNOWN, one]) for one in held]
-    known = isinstance(owner, v.Obj) and not owner.args.star and name == "children"
+    known = container is owner and not container.args.star and name == "children"
     return v.Items("l", held, not known)
+
+
+def _whole(part: v.Value) -> v.Value:
+    """What a value is an attribute of, or an attribute of an attribute."""
+    while isinstance(part, v.Member):
+        part = part.owner
+    return part
 
 
 def _is_module(value: v.Value) -> bool:

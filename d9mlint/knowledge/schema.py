@@ -809,7 +809,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
     ``in_place`` is true where it changes what it is given though its name does not end in ``_``.
-    ``parts`` are the names of the tensors that it gives, where only the last of them varies.
+    ``parts`` are the names of the tensors that it gives, where only the last of them varies; with ``graded``, where the
+    backward pass runs only if a gradient is taken of the one of this name.
     ``at`` is ``use`` for a module whose inputs decide: it is judged where it is called. ``only_tensors`` is
     true for methods whose name tells that the receiver is a tensor: no other common class has one of that name.
     ``losses`` are the names by which the ``compile`` of a model takes it for a loss. ``remedy_old`` is the remedy in
@@ -856,6 +857,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only_seen: bool = False
     in_place: bool = False
     parts: list[str] = []
+    graded: str = ""
     hardware: str = ""
     provenance: list[str] = []
 

@@ -21,7 +21,7 @@ from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
-from d9mlint.checks.ops.parts import leaves_last_part
+from d9mlint.checks.ops.parts import asks_part, leaves_last_part
 from d9mlint.checks.ops.squeezed import takes_one
 from d9mlint.checks.ops.ways import Mode, ModesByWay
 from d9mlint.checks.xla_devices import XlaDevices
@@ -677,6 +677,12 @@ def _candidate(
             reason = "only its backward pass varies, and its input does not require grad"
             _silent(rule.run, entry, call.node, reason)
             return
+    if entry.graded:
+        asked = asks_part(rule.run, call.node, entry.parts, entry.graded)
+        if asked is False:
+            _silent(rule.run, entry, call.node, f"nothing is computed from `{entry.graded}`")
+            return
+        shown = shown or asked is True
     fixed = (
         entry.library in TF_LIBRARIES
         and entry.passes == "backward"
@@ -821,7 +827,12 @@ def _is_unread(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
 
 def _leaves_varying(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
     """Whether a function reads all of the tensors that an op gives but the last, which varies."""
-    return bool(entry.parts) and not _writes_out(run, call) and leaves_last_part(run, call.node, entry.parts)
+    return (
+        bool(entry.parts)
+        and not entry.graded
+        and not _writes_out(run, call)
+        and leaves_last_part(run, call.node, entry.parts)
+    )
 
 
 def _may_be_graded(run: RunView, call: CallEvent, entry: OpEntry) -> bool:

@@ -360,6 +360,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Whether what is not known may have been put into one."""
     trains_on = remembered(bool)
     """Whether the program trains for more rounds than a smoke test does."""
+    draws_for_command = remembered(bool)
+    """Whether a function that takes the options of the command line draws, or calls what does."""
     unseeded = marks_path(Where)
     """Draws without a seed on this path, by generator and process."""
     trained = remembered_table(str, bool)
@@ -718,6 +720,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         rng, level, entry, node = event
         if NEVER_TAKEN in self.run.contexts:
             return
+        if not self.draws_for_command and any(_is_command(frame.func) for frame in self.run.stack()):
+            self.draws_for_command = True
         if (
             entry.kind in _GIVING
             and not (entry.in_place or entry.trains)
@@ -1728,6 +1732,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             # Where it is made, nothing shows that it shuffles.
             weak = order
         imported = self.run.entry is not None and self.run.entry.path in self.run.used_files
+        # What options are given to is no smoke test.
+        imported = imported and not (self.draws_for_command or self.takes_options)
         if imported and not training and order is not None and not self._shows_draws():
             self.reporter.doubt(generator.rule, rng)
         found: First | None
@@ -2034,6 +2040,12 @@ def _may_vary(run: RunView, value: v.Value) -> bool:
         )
         for one in several
     )
+
+
+def _is_command(func: v.Func | None) -> bool:
+    """Whether a function takes the options of the command line, by its decorators."""
+    decorators = func.decorated if func is not None else ()
+    return any(isinstance(one, v.Obj) and one.api.rpartition(".")[2] == "option" for one in decorators)
 
 
 def _masks(entry: RngEntry) -> bool:

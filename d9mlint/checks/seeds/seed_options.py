@@ -39,12 +39,15 @@ class SeedOptions:
     run: RunView
     memory: Memory
     options = remembered(list[SeedOption])
+    takes_options = remembered(bool)
+    """Whether the program parses a command line that has options."""
 
     @on_method("parse_args", "parse_known_args")
     def options_parsed(self, call: CallEvent) -> None:
         """The command line is parsed."""
         owner = call.owner
         known = owner.data if isinstance(owner, v.Obj) and isinstance(owner.data, dict) else {}
+        self.takes_options = self.takes_options or bool(known)
         found = [
             (len(key), key, one)
             for key, one in known.items()

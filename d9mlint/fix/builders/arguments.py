@@ -240,12 +240,16 @@ def one_worker(context: Context, finding: Finding) -> Fix | None:
     processes = changes.argument(call, "use_multiprocessing") or changes.argument(call, "pickle_safe")
     if "0" in finding.remedy and first is not None:
         return None
-    if "0" in finding.remedy and not isinstance(processes, ast.Constant):
-        return made("pass `workers=0`", changes.set_argument(code, call, "workers", "0"))
-    if isinstance(workers, ast.Constant) and isinstance(workers.value, int) and workers.value > 1:
-        edits.append(changes.replace(code, workers, "1"))
+    if workers is not None and not isinstance(workers, ast.Constant):
+        # A variable is set elsewhere; without processes, so many threads would race.
+        return None
     if isinstance(processes, ast.Constant) and processes.value is True:
         edits.append(changes.replace(code, processes, "False"))
+    if "0" in finding.remedy:
+        none = changes.set_argument(code, call, "workers", "0")
+        return made("pass `workers=0`", (*edits, *none)) if none is not None else None
+    if workers is not None and isinstance(workers.value, int) and workers.value > 1:
+        edits.append(changes.replace(code, workers, "1"))
     return made("use one worker", edits)
 
 

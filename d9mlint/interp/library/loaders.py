@@ -75,10 +75,13 @@ GIVES_BATCHES: Final = "gives-batches"
 
 
 class _Consumed(NamedTuple):
-    """``Obj.data`` of a loader that has been iterated: in which loops, by their keys, and in how many places."""
+    """``Obj.data`` of a loader that has been iterated: in which loops, by their keys, and in how many places, and the same
+    where an option leads that does not have its default value."""
 
-    loops: frozenset[str]
-    times: int
+    loops: frozenset[str] = frozenset()
+    times: int = 0
+    loops_aside: frozenset[str] = frozenset()
+    times_aside: int = 0
 
 
 _MOST_TIMES = 3
@@ -90,13 +93,16 @@ def consume(interp: Interp, loader: v.Obj) -> None:
     a batch before a loop does not stand for what each of the loop's rounds draws."""
     if _IDLE in loader.attrs:
         return
-    loops, times = frozenset(loop.key for loop in interp.loops), 0
-    if isinstance(loader.data, _Consumed):
-        before, times = loader.data
-        if loops <= before or times == _MOST_TIMES:
-            return
-        loops |= before
-    loader.data = _Consumed(loops, times + 1)
+    loops = frozenset(loop.key for loop in interp.loops)
+    known = loader.data if isinstance(loader.data, _Consumed) else _Consumed()
+    aside = bool(interp.state.aside)
+    before, times = (known.loops_aside, known.times_aside) if aside else (known.loops, known.times)
+    if times and (loops <= before or times == _MOST_TIMES):
+        return
+    if aside:
+        loader.data = known._replace(loops_aside=loops | before, times_aside=times + 1)
+    else:
+        loader.data = known._replace(loops=loops | before, times=times + 1)
     interp.partings.used.append(loader)
     _iterate(interp, loader)
     interp.partings.used.pop()
