@@ -117,7 +117,7 @@ from d9mlint.interp.library.builtins import (
     MethodModel,
     configuration,
     handed_back,
-    hash_each,
+    map_each,
 )
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
@@ -1168,9 +1168,9 @@ def _call_external(
     written = roles.get("exports")
     if written is not None:
         unknown_models.exported(interp, args.get(written.arg, written.pos), node)
-    hashes = hash_each(interp, api, args, node)
-    if hashes is not None:
-        return hashes
+    mapped = map_each(interp, api, args, node)
+    if mapped is not None:
+        return mapped
     model = MODELS.get(api)
     contained: list[v.Value] = []
     if model is not None:

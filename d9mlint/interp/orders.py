@@ -25,6 +25,7 @@ from d9mlint.interp import (
     order_files,
     order_growth,
     order_identifiers,
+    order_inside,
     order_lone,
     order_looks,
     order_positions,
@@ -113,7 +114,8 @@ class Origin(NamedTuple):
     ``any`` where the order differs in each process whatever they are. ``lone``
     is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of. ``reduced``
     is whether a set is what another one has in common with something, or has not. ``names`` is whether the function in
-    which it comes about returns the names in a listing and nothing else of it."""
+    which it comes about returns the names in a listing and nothing else of it. ``inside`` is whether it is that of sets
+    which are elements of something that is gone through."""
 
     place: Where
     what: str
@@ -125,6 +127,7 @@ class Origin(NamedTuple):
     lone: bool = False
     reduced: bool = False
     names: bool = False
+    inside: bool = False
 
 
 class Numbered(NamedTuple):
@@ -338,7 +341,13 @@ class Orders:
         order = self.of(value) if self.origins else None
         return None if order is not None and order.kind in (INDEX, INNER, SORTING) else order
 
-    def _of_set(self, interp: Interp, value: v.Items, node: Any, loop: m.For | None) -> Order | None:
+    def iterated_inside(self, interp: Interp, value: v.Items, node: Any) -> Order | None:
+        """The order in which one of the sets is iterated that something goes through which has them as elements."""
+        return self._of_set(interp, value, node, None, inside=True)
+
+    def _of_set(
+        self, interp: Interp, value: v.Items, node: Any, loop: m.For | None, inside: bool = False
+    ) -> Order | None:
         if not value.open and len(value.elts) < 2:
             return None
         kind = kind_of_elements(interp, value, node) or annotated_kinds.of_elements(interp, node)
@@ -348,7 +357,7 @@ class Orders:
             kind = TEXT
         elif not kind and columns.has_cells(value.elts):
             kind = CELL
-        return self.made(interp, "DET210", node, "", self.remedy, elements=kind)
+        return self.made(interp, "DET210", node, "", self.remedy, elements=kind, inside=inside)
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
@@ -373,6 +382,7 @@ class Orders:
         kind: str = SEQUENCE,
         lone: bool = False,
         names: bool = False,
+        inside: bool = False,
     ) -> Order:
         """An order that comes about here."""
         if not hasattr(node, "start"):
@@ -385,7 +395,7 @@ class Orders:
             # It also comes about where fewer options have to be given.
             reduced = rule == "DET210" and is_reduced(interp, node)
             self.origins[key] = Origin(
-                place, what, help, sortable, elements, confidence, node, lone, reduced, names
+                place, what, help, sortable, elements, confidence, node, lone, reduced, names, inside
             )
         elif elements == TEXT and known.elements in ("", CELL):
             # Of the callers of a function, this one passes texts.
@@ -587,6 +597,7 @@ class Orders:
                 and not (entry.key and entry.key in args.kw)
                 and not _any_set(args, owner)
                 and not order_encoded.converts(entry, args)
+                and not entry.flattens
                 and not (interp.sharing and entry.role == "grow")
                 and not (interp.sharing_files and entry.role == "write")
             )
@@ -688,6 +699,8 @@ class Orders:
                 return self._walked(walk)
             return self._method(interp, entry, role, api, args, node, result, owner)
         given = self._given(interp, args, node, role in ("carry", "sink", "draw"), tables=role != "")
+        if entry is not None and entry.flattens:
+            given = merge((given, order_inside.chained(interp, entry, args, node)))
         if role == "sink":
             if api == "builtins.next":
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None

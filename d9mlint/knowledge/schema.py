@@ -954,7 +954,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     What ``shows`` its arguments gives them to a person to look at, or ``as_data``, as lines of text or as an answer that a
     program may read; what ``answers`` names in a page also what a model has found. The order of a source differs in
     ``each_process``, whatever its elements are, or may stay what it was. What is given has a row for each of the ``rows`` of
-    the first argument, or of the receiver. Where the
+    the first argument, or of the receiver. What ``flattens`` puts the elements of each element of its first ``argument``
+    one after the other, or those of each argument, ``starred`` where a sequence of them is given. Where the
     conditions do not hold, the role is the one given as ``otherwise``.
     """
 
@@ -1004,6 +1005,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     as_data: bool = False
     each_process: bool = False
     rows: Literal["", "argument", "receiver"] = ""
+    flattens: Literal["", "argument", "starred"] = ""
     otherwise: Literal["", "end", "points", "type"] = ""
     confidence: Sureness = "high"
     note: str = ""

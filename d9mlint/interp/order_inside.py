@@ -1,0 +1,47 @@
+"""Sets among the elements of a sequence, which a call goes through: ``chain(*sets)``, ``map(list, sets)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from d9mlint.interp import values as v
+from d9mlint.interp.order_kinds import OBJECT, TEXT
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.orders import Order
+    from d9mlint.knowledge.schema import OrderEntry
+
+MESSAGES = {
+    TEXT: "iteration order of these sets of strings differs between runs (hash randomization)",
+    OBJECT: "iteration order of these sets differs between runs: their objects are hashed by address",
+}
+UNKNOWN_ELEMENTS = (
+    "iteration order of these sets differs between runs if they contain strings (hash randomization)"
+)
+HELP = "use `sorted(...)` for the elements of each set"
+
+
+def sets_in(value: v.Value | None) -> list[v.Items]:
+    """The sets among the elements of a list or tuple, as far as they are known."""
+    if not isinstance(value, v.Items) or value.kind == "s":
+        return []
+    return [part for one in value.elts for part in v.alternatives(one) if _is_set(part)]
+
+
+def _is_set(value: v.Value) -> TypeGuard[v.Items]:
+    return isinstance(value, v.Items) and value.kind == "s"
+
+
+def chained(interp: Interp, entry: OrderEntry, args: v.Args, node: Any) -> Order | None:
+    """The order of what puts the elements of the elements of a sequence one after the other."""
+    if entry.flattens == "starred" and not args.star:
+        return None
+    return order_inside(interp, args.get("", 0), node)
+
+
+def order_inside(interp: Interp, value: v.Value | None, node: Any) -> Order | None:
+    """The order in which the sets in a sequence are gone through."""
+    found = [interp.orders.iterated_inside(interp, one, node) for one in sets_in(value)]
+    known = [one for one in found if one is not None]
+    return known[0].together([*known[1:]]) if known else None
