@@ -2381,6 +2381,9 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     entry = interp.kb.order(given.api, False) if interp.orders.any and own is None else None
     if entry is not None and entry.role == "carry":
         return interp.orders.call(interp, given.api, args, node, given)
+    asked = interp.kb.order(event.api, True) if interp.orders.any else None
+    if asked is not None and asked.prompts:
+        return interp.orders.call(interp, event.api, args, node, given, obj)
     return interp.orders.carried(given, own)
 
 

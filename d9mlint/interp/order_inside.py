@@ -1,11 +1,12 @@
-"""Sets among the elements of a sequence, which a call goes through: ``chain(*sets)``, ``map(list, sets)``."""
+"""Sets among the elements of a sequence, which a call goes through: ``chain(*sets)``, ``map(list, sets)``. Texts in what a
+model is asked, in which the order of a set or a listing is written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from d9mlint.interp import values as v
-from d9mlint.interp.order_kinds import OBJECT, TEXT
+from d9mlint.interp.order_kinds import OBJECT, TEXT, kind_of
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -19,6 +20,7 @@ MESSAGES = {
 UNKNOWN_ELEMENTS = (
     "iteration order of these sets differs between runs if they contain strings (hash randomization)"
 )
+_DEPTH = 3
 HELP = "use `sorted(...)` for the elements of each set"
 
 
@@ -44,4 +46,22 @@ def order_inside(interp: Interp, value: v.Value | None, node: Any) -> Order | No
     """The order in which the sets in a sequence are gone through."""
     found = [interp.orders.iterated_inside(interp, one, node) for one in sets_in(value)]
     known = [one for one in found if one is not None]
-    return known[0].together([*known[1:]]) if known else None
+    return known[0].together(known[1:]) if known else None
+
+
+def order_of_texts(interp: Interp, value: v.Value | None, depth: int = 0) -> Order | None:
+    """The order that is written in a text, or in the texts of a list or dictionary."""
+    if isinstance(value, v.AnyOf):
+        parts = list(value.values)
+    elif isinstance(value, v.Items):
+        parts = value.elts
+    elif isinstance(value, v.Mapping):
+        parts = list(value.items.values())
+    else:
+        is_text = isinstance(value, v.Obj) and value.order is not None and kind_of(interp, value) == TEXT
+        return interp.orders.of(value) if is_text else None
+    if depth >= _DEPTH:
+        return None
+    found = [order_of_texts(interp, one, depth + 1) for one in parts]
+    known = [one for one in found if one is not None]
+    return known[0].together(known[1:]) if known else None

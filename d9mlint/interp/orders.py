@@ -52,6 +52,7 @@ from d9mlint.interp.order_kinds import (
     OBJECT,
     TEXT,
     is_text,
+    kind_of,
     kind_of_elements,
     takes_key_by_address,
 )
@@ -618,6 +619,9 @@ class Orders:
         if entry is not None and entry.numbers and self.origins and args.pos:
             if order_single.has_elements_of_set(interp, _argument_node(node, 0), running(interp)):
                 self._are_numbers(self.of(args.pos[0]))
+        if entry is not None and entry.prompts:
+            for given_text in args.values():
+                self.decide(order_inside.order_of_texts(interp, given_text))
         if role == "source":
             assert entry is not None
             if entry.pattern is not None:
@@ -1306,11 +1310,21 @@ class Orders:
         return result
 
     def unpacked(self, interp: Interp, target: m.Seq, value: v.Value) -> None:
-        """``first, second = value``: which entry of a listing gets which name is decided by its order."""
+        """``first, second = value``: the order decides which entry of a listing, or element of a set, gets which name."""
+        named = [
+            one
+            for one in map(_unstarred, target.elts)
+            if isinstance(one, m.Name) and not one.id.startswith("_")
+        ]
+        if isinstance(value, v.Items) and value.kind == "s":
+            stmt = interp.statement
+            written = stmt.value if isinstance(stmt, m.Assign) and target in stmt.targets else None
+            if named and written is not None and len(target.elts) > 1:
+                self.decide(self.iterated(interp, value, written))
+            return
         order = self.of(value)
         if order is None or order.kind != SEQUENCE or any(key[0] != "DET209" for key in order.keys):
             return
-        named = [one for one in target.elts if isinstance(one, m.Name) and not one.id.startswith("_")]
         if not named or len(target.elts) == 1 or not _has_entries(interp, value):
             return
         if _walk_of(interp, value) is None:
@@ -1345,6 +1359,8 @@ class Orders:
                 order = loop.order
         if order is None or isinstance(result, v.Lit):
             return result
+        if result is v.UNKNOWN and node.op in "+%" and any(kind_of(interp, one) == TEXT for one in sides):
+            result = v.Obj("builtins.str")
         if order.kind == HASH and node.op in ("%", "&", "//", ">>", "^", "/", "*", "+", "-"):
             self.decide(order)
         if isinstance(result, v.Items) and result.kind == "s":
@@ -1763,6 +1779,10 @@ def is_set(value: v.Value) -> bool:
     return isinstance(value, v.AnyOf) and any(is_set(one) for one in value.values)
 
 
+def _unstarred(target: m.Expr) -> m.Expr:
+    return target.value if isinstance(target, m.Star) else target
+
+
 def filled_in(value: v.Value) -> list[v.Value]:
     """What ``text % value`` puts into a text."""
     return value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
@@ -1793,8 +1813,14 @@ def _is_all(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:
     if not isinstance(value, v.Obj) or _is_collection(value) or value.order is None or depth > _MOST_PARTS:
         return not depth and value is not None and _is_collection(value)
     entry = interp.kb.order(value.api, value.owner is not None)
+    if entry is not None and entry.role == "end" and entry.key and entry.gives == "sequence":
+        # All of them, sorted by what several may have alike.
+        return _is_all(interp, value.args.get("", entry.iterated))
     if entry is None or entry.role != "carry":
         return entry is not None and entry.each_process
+    if entry.value == TEXT and len(value.args.pos) == 1 and is_set(value.args.pos[0]):
+        # `", ".join(words)`
+        return True
     return any(_is_all(interp, one, depth + 1) for one in (value.owner, *value.args.values()))
 
 

@@ -955,7 +955,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     program may read; what ``answers`` names in a page also what a model has found. The order of a source differs in
     ``each_process``, whatever its elements are, or may stay what it was. What is given has a row for each of the ``rows`` of
     the first argument, or of the receiver. What ``flattens`` puts the elements of each element of its first ``argument``
-    one after the other, or those of each argument, ``starred`` where a sequence of them is given. Where the
+    one after the other, or those of each argument, ``starred`` where a sequence of them is given. Of what ``prompts`` a
+    model, it counts what the texts say, and not in which order they are given. Where the
     conditions do not hold, the role is the one given as ``otherwise``.
     """
 
@@ -1006,6 +1007,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     each_process: bool = False
     rows: Literal["", "argument", "receiver"] = ""
     flattens: Literal["", "argument", "starred"] = ""
+    prompts: bool = False
     otherwise: Literal["", "end", "points", "type"] = ""
     confidence: Sureness = "high"
     note: str = ""
