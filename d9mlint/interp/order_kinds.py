@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.interp import annotated_kinds, attribute_kinds, columns, made_tables, number_uses
+from d9mlint.interp import (
+    annotated_kinds,
+    attribute_kinds,
+    columns,
+    compared_elements,
+    made_tables,
+    number_uses,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.ir import nodes as m
@@ -249,7 +256,11 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
         found = [sample(interp, part, one) for part, one in parts]
         return [v.Items("t", [one[0] if one else v.UNKNOWN for one in found])] if any(found) else []
     kind = kind_of_elements(interp, value, node)
-    if not kind and (number_uses.are_numbers(interp, node) or _joins_numbers(interp, node)):
+    if not kind and (
+        number_uses.are_numbers(interp, node)
+        or compared_elements.have_numbers(number_uses.body_of(interp), node)
+        or _joins_numbers(interp, node)
+    ):
         kind = NUMBER
     elif not kind and _is_of_column(interp, value):
         if not columns.are_texts(interp, node):

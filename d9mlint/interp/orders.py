@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import (
     annotated_kinds,
     columns,
+    compared_elements,
     number_uses,
     order_cells,
     order_cuts,
@@ -353,6 +354,8 @@ class Orders:
             return None
         kind = kind_of_elements(interp, value, node) or annotated_kinds.of_elements(interp, node)
         if kind == NUMBER or (not kind and loop is not None and number_uses.gives_numbers(interp, loop)):
+            return None
+        if not kind and compared_elements.have_numbers(number_uses.body_of(interp), node):
             return None
         if not kind and columns.are_texts(interp, node):
             kind = TEXT
