@@ -271,8 +271,21 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
         sides = [sample(interp, interp.value_of(one), one) for one in (node.left, node.right)]
         if all(map(columns.has_cells, sides)):
             return sides[0]
+    if not kind and isinstance(node, m.BinOp) and node.op in _ARITHMETIC:
+        # `np.arange(3) + start`: an array, if one of them is.
+        arrays = [node.left] if node.op == "%" else [node.left, node.right]
+        if any(_is_array_of_numbers(interp, interp.value_of(one)) for one in arrays):
+            kind = NUMBER
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
+
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+
+def _is_array_of_numbers(interp: Interp, value: v.Value) -> bool:
+    """Whether a value is an array of NumPy with numbers in it, of which operators give another one."""
+    return isinstance(value, v.Obj) and _is_of_numpy(value) and kind_of_elements(interp, value) == NUMBER
 
 
 def _joins_numbers(interp: Interp, node: m.Expr | None) -> bool:
