@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from d9mlint.interp import values as v
-from d9mlint.interp.order_kinds import OBJECT, TEXT, kind_of
+from d9mlint.interp.order_kinds import OBJECT, TEXT, TEXTS_ADDED, kind_of, kind_of_elements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -47,6 +47,31 @@ def order_inside(interp: Interp, value: v.Value | None, node: Any) -> Order | No
     found = [interp.orders.iterated_inside(interp, one, node) for one in sets_in(value)]
     known = [one for one in found if one is not None]
     return known[0].together(known[1:]) if known else None
+
+
+def chosen_set(args: v.Args, result: v.Value) -> v.Value:
+    """The set that ``max(sets, key=len)`` gives; the result itself where not only sets are chosen from."""
+    given = args.pos[0] if len(args.pos) == 1 and not args.star else None
+    found = sets_in(given)
+    if not found or not isinstance(given, v.Items) or not all(map(_is_set, given.elts)):
+        return result
+    return v.Items("s", [part for one in found for part in one.elts], any(one.open for one in found))
+
+
+def made_sets(interp: Interp, entry: OrderEntry, result: v.Value) -> v.Value:
+    """The set of texts, or the sequence of such sets, that a function of a library gives; what it gives itself where its
+    elements are not known to be texts."""
+    if kind_of_elements(interp, result) != TEXT:
+        return result
+    made = v.Items("s", [v.Obj("builtins.str")], True)
+    return made if entry.gives == "set" else v.Items("l", [made], True)
+
+
+def note_texts(interp: Interp, args: v.Args, owner: v.Value) -> None:
+    """Something is added to an object of a library: it may be texts, or pairs of texts."""
+    if isinstance(owner, v.Obj) and TEXTS_ADDED not in owner.attrs:
+        if any(TEXT in (kind_of(interp, one), kind_of_elements(interp, one)) for one in args.pos[:2]):
+            owner.attrs[TEXTS_ADDED] = v.TRUE
 
 
 def order_of_texts(interp: Interp, value: v.Value | None, depth: int = 0) -> Order | None:

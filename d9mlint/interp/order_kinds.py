@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 NUMBER, FLOAT, TEXT, OBJECT, CELL, ANY = "number", "float", "text", "object", "cell", "any"
 HASHING = "builtins.hash"
+TEXTS_ADDED = "@texts added"
+"""Attribute of an object of a library to which texts were added, such as the nodes of a graph."""
 _DEPTH = 6
 
 
@@ -123,6 +125,8 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
     if value.api == "builtins.round" and value.args.get("ndigits", 1) is None:
         return NUMBER
+    if value._attrs is not None and TEXTS_ADDED in value._attrs:
+        return TEXT
     if value.type == "torch.Tensor":
         # Tensors are hashed by address, the numbers in them are not.
         return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""
@@ -156,6 +160,9 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         if isinstance(owner, v.Obj) and depth < _DEPTH:
             return _elements(interp, owner, depth + 1)
         return kind_of_elements(interp, owner, None, depth + 1) if owner is not None else ""
+    if entry.elements == "of-argument":
+        given = value.args.get(entry.like, entry.like_pos)
+        return kind_of_elements(interp, given, None, depth + 1) if given is not None else ""
     if entry.elements == "argument":
         like = value.args.get(entry.like, entry.like_pos)
         # Without a node to begin with, some functions of graphs begin with all of them.

@@ -572,6 +572,12 @@ class Orders:
     ) -> v.Value:
         """The result of a library call, with the order that it has."""
         entry = interp.kb.order(api, owner is not None)
+        if entry is not None and entry.gives in ("set", "sets"):
+            result = order_inside.made_sets(interp, entry, result)
+        elif entry is not None and entry.gives == "element" and owner is None:
+            result = order_inside.chosen_set(args, result)
+        elif entry is not None and entry.role == "fill" and owner is not None:
+            order_inside.note_texts(interp, args, owner)
         self.remedy = entry.help if entry is not None and entry.role == "carry" else ""
         try:
             if owner is not None:
