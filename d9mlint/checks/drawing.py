@@ -14,7 +14,7 @@ from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.containers import layers
 from d9mlint.interp.context import CPU_CONTEXT, HANDED, THREAD
 from d9mlint.interp.device_names import given_option
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent, SeedEvent
 from d9mlint.interp.listening import on
 from d9mlint.interp.rng import GENERATOR_TYPES, draws_now
 from d9mlint.interp.single_use import seeds_only
@@ -208,6 +208,38 @@ class ItemDraws(Observer):
     def _of_tensorflow(self, rng: str) -> bool:
         generator = self.run.kb.generators.get(rng)
         return generator is not None and generator.library == "tensorflow"
+
+
+class SeededAtStart(Observer):
+    """The RNGs that a function seeds, and whether all that it calls is known."""
+
+    def __init__(self, run: RunView) -> None:
+        super().__init__(run)
+        self.seeded: set[str] = set()
+        self.known = True
+
+    @on(SeedEvent)
+    def seeds(self, event: SeedEvent) -> None:
+        """RNGs are seeded."""
+        self.seeded.update(event.rngs)
+
+    @on(CallEvent)
+    def called(self, call: CallEvent) -> None:
+        """Something is called that may seed what is not known."""
+        kb = self.run.kb
+        root = call.api.partition(".")[0]
+        if root == UNKNOWN_CALL or (is_unknown(kb, call.api) and not kb.call_is("draws-nothing", call.api)):
+            self.known = False
+
+
+def seeded_at_start(run: RunView, function: v.Value, frame: Frame | None = None) -> set[str] | None:
+    """The RNGs that the function of a loader seeds in each of its workers when they start; None where that is not known."""
+    if not isinstance(function, (v.Func, v.Partial)):
+        return None
+    found = SeededAtStart(run)
+    with run.fork(found, frame=frame, worker=True) as fork:
+        fork.call(function, v.Args([v.Obj("worker id")]), None)
+    return found.seeded if found.known else None
 
 
 class KeptGenerators(Observer):

@@ -255,6 +255,10 @@ def _order(entry: OrderEntry) -> Iterator[str]:
     words = ORDERS[entry.role] or "is known for what it gives"
     reported = f", reported as {entry.rule}" if entry.rule else ""
     yield f"  order: {words}{reported}"
+    if entry.gives in ("set", "sets"):
+        yield "  gives a set" if entry.gives == "set" else "  gives several sets"
+    if entry.prompts:
+        yield "  the order that is written in a text counts"
     yield from _conditions("only when", entry.when)
     yield from _conditions("not when", entry.unless)
     for test in entry.texts:

@@ -83,7 +83,7 @@ def assign(interp: Interp, target: m.Expr, value: v.Value) -> None:
 
 
 def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
-    if interp.orders.any:
+    if interp.orders.any or isinstance(value, v.Items):
         interp.orders.unpacked(interp, target, value)
     starred = [i for i, one in enumerate(target.elts) if isinstance(one, m.Star)]
     # Of several tuples, only those of the right length can be meant.

@@ -117,7 +117,7 @@ from d9mlint.interp.library.builtins import (
     MethodModel,
     configuration,
     handed_back,
-    hash_each,
+    map_each,
 )
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
@@ -1168,9 +1168,9 @@ def _call_external(
     written = roles.get("exports")
     if written is not None:
         unknown_models.exported(interp, args.get(written.arg, written.pos), node)
-    hashes = hash_each(interp, api, args, node)
-    if hashes is not None:
-        return hashes
+    mapped = map_each(interp, api, args, node)
+    if mapped is not None:
+        return mapped
     model = MODELS.get(api)
     contained: list[v.Value] = []
     if model is not None:
@@ -2381,6 +2381,9 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
     entry = interp.kb.order(given.api, False) if interp.orders.any and own is None else None
     if entry is not None and entry.role == "carry":
         return interp.orders.call(interp, given.api, args, node, given)
+    asked = interp.kb.order(event.api, True) if interp.orders.any else None
+    if asked is not None and asked.prompts:
+        return interp.orders.call(interp, event.api, args, node, given, obj)
     return interp.orders.carried(given, own)
 
 

@@ -347,6 +347,8 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
                 in_order = collects and listed and (in_order or not star)
                 if isinstance(value, v.Items) and collects:
                     pos.extend(value.elts)
+                elif isinstance(value, v.Items) and len(node.args) == 1 and _flattens(interp, func):
+                    pos.append(value)
                 elif isinstance(value, v.Obj) and collects:
                     pos.extend(parts(value))
                 star = True
@@ -385,6 +387,12 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
 
 def _is_zip(func: v.Value) -> bool:
     return isinstance(func, v.Ext) and func.name == "builtins.zip"
+
+
+def _flattens(interp: Interp, func: v.Value) -> bool:
+    """Whether a function puts the elements of all its arguments one after the other."""
+    entry = interp.kb.order(interp.kb.canonical(func.name)) if isinstance(func, v.Ext) else None
+    return entry is not None and entry.flattens == "starred"
 
 
 def _takes(func: v.Func, args: v.Args) -> bool:

@@ -27,11 +27,7 @@ _OF_ARRAYS = frozenset({"flatten", "ravel", "squeeze", "reshape"})
 def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
     """Whether the elements of an expression are numbers, by what else the running function does with the variable or column
     that they are taken out of."""
-    if (
-        isinstance(node, m.BinOp)
-        and node.op in _COMPUTED
-        and (_is_number(node.left) or _is_number(node.right))
-    ):
+    if isinstance(node, m.BinOp) and node.op in _COMPUTED and (is_number(node.left) or is_number(node.right)):
         return True
     name = taken_from(node)
     if not name:
@@ -136,13 +132,13 @@ def _found(body: list[m.Stmt]) -> _Uses:
                 if isinstance(store, m.Subscript) and isinstance(store.value, m.Name):
                     stores.append((store.value.id, one.value))
         elif isinstance(one, m.AugAssign):
-            if isinstance(one.target, m.Name) and one.op in _COMPUTED and _is_number(one.value):
+            if isinstance(one.target, m.Name) and one.op in _COMPUTED and is_number(one.value):
                 names = {one.target.id}
         elif isinstance(one, m.For):
             found.counters.update(_counters(one))
         elif isinstance(one, m.BinOp) and one.op in _COMPUTED:
             pairs = (one.left, one.right), (one.right, one.left)
-            names = {_element(side) for side, other in pairs if _is_number(other)}
+            names = {_element(side) for side, other in pairs if is_number(other)}
         elif isinstance(one, m.Call) and isinstance(one.func, m.Name):
             func = one.func
             names = {taken_from(part) for given in one.args for part in _parts(given)}
@@ -167,12 +163,12 @@ def _gives_number(uses: _Uses, node: m.Expr) -> bool:
     """Whether an expression is a number, counts something, or is an element of a range."""
     if isinstance(node, m.Name):
         values = uses.assigned.get(node.id, [])
-        return node.id in uses.counters if not values else all(map(_is_number, values))
+        return node.id in uses.counters if not values else all(map(is_number, values))
     if isinstance(node, m.Subscript):
         base = node.value
         values = uses.assigned.get(base.id, []) if isinstance(base, m.Name) else [base]
         return bool(values) and all(_calls(one, {"range"}) for one in values)
-    return _is_number(node) or _calls(node, _COUNTING)
+    return is_number(node) or _calls(node, _COUNTING)
 
 
 def _calls(node: m.Expr, names: Collection[str]) -> bool:
@@ -183,7 +179,7 @@ def _is_computed(uses: _Uses, name: str) -> bool:
     """Whether all that a variable is assigned is computed with a number."""
     values = uses.assigned.get(name, [])
     return bool(values) and all(
-        isinstance(one, m.BinOp) and one.op in _COMPUTED and (_is_number(one.left) or _is_number(one.right))
+        isinstance(one, m.BinOp) and one.op in _COMPUTED and (is_number(one.left) or is_number(one.right))
         for one in values
     )
 
@@ -260,5 +256,11 @@ def _parts(given: m.Expr) -> list[m.Expr]:
     return given.elts if isinstance(given, m.Seq) else [given]
 
 
-def _is_number(node: m.Expr) -> bool:
+def is_computed_with_number(node: m.BinOp) -> bool:
+    """Whether an operator that texts do not have takes a number."""
+    return node.op in _COMPUTED and (is_number(node.left) or is_number(node.right))
+
+
+def is_number(node: m.Expr) -> bool:
+    """Whether an expression is a number that is written out."""
     return isinstance(node, m.Const) and type(node.value) in (int, float)

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from d9mlint.interp import annotated_kinds, attribute_kinds, columns, made_tables, number_uses
+from d9mlint.interp import (
+    annotated_kinds,
+    attribute_kinds,
+    columns,
+    compared_elements,
+    made_tables,
+    number_uses,
+)
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.ir import nodes as m
@@ -19,6 +26,8 @@ if TYPE_CHECKING:
 
 NUMBER, FLOAT, TEXT, OBJECT, CELL, ANY = "number", "float", "text", "object", "cell", "any"
 HASHING = "builtins.hash"
+TEXTS_ADDED = "@texts added"
+"""Attribute of an object of a library to which texts were added, such as the nodes of a graph."""
 _DEPTH = 6
 
 
@@ -116,6 +125,8 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
     if value.api == "builtins.round" and value.args.get("ndigits", 1) is None:
         return NUMBER
+    if value._attrs is not None and TEXTS_ADDED in value._attrs:
+        return TEXT
     if value.type == "torch.Tensor":
         # Tensors are hashed by address, the numbers in them are not.
         return NUMBER if value.api.endswith((".tolist", ".numpy")) else ""
@@ -149,6 +160,9 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         if isinstance(owner, v.Obj) and depth < _DEPTH:
             return _elements(interp, owner, depth + 1)
         return kind_of_elements(interp, owner, None, depth + 1) if owner is not None else ""
+    if entry.elements == "of-argument":
+        given = value.args.get(entry.like, entry.like_pos)
+        return kind_of_elements(interp, given, None, depth + 1) if given is not None else ""
     if entry.elements == "argument":
         like = value.args.get(entry.like, entry.like_pos)
         # Without a node to begin with, some functions of graphs begin with all of them.
@@ -249,7 +263,11 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
         found = [sample(interp, part, one) for part, one in parts]
         return [v.Items("t", [one[0] if one else v.UNKNOWN for one in found])] if any(found) else []
     kind = kind_of_elements(interp, value, node)
-    if not kind and (number_uses.are_numbers(interp, node) or _joins_numbers(interp, node)):
+    if not kind and (
+        number_uses.are_numbers(interp, node)
+        or compared_elements.have_numbers(number_uses.body_of(interp), node)
+        or _joins_numbers(interp, node)
+    ):
         kind = NUMBER
     elif not kind and _is_of_column(interp, value):
         if not columns.are_texts(interp, node):
@@ -260,8 +278,21 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
         sides = [sample(interp, interp.value_of(one), one) for one in (node.left, node.right)]
         if all(map(columns.has_cells, sides)):
             return sides[0]
+    if not kind and isinstance(node, m.BinOp) and node.op in _ARITHMETIC:
+        # `np.arange(3) + start`: an array, if one of them is.
+        arrays = [node.left] if node.op == "%" else [node.left, node.right]
+        if any(_is_array_of_numbers(interp, interp.value_of(one)) for one in arrays):
+            kind = NUMBER
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
+
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+
+def _is_array_of_numbers(interp: Interp, value: v.Value) -> bool:
+    """Whether a value is an array of NumPy with numbers in it, of which operators give another one."""
+    return isinstance(value, v.Obj) and _is_of_numpy(value) and kind_of_elements(interp, value) == NUMBER
 
 
 def _joins_numbers(interp: Interp, node: m.Expr | None) -> bool:

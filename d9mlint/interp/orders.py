@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from d9mlint.interp import (
     annotated_kinds,
     columns,
+    compared_elements,
     number_uses,
     order_cells,
     order_cuts,
@@ -25,6 +26,7 @@ from d9mlint.interp import (
     order_files,
     order_growth,
     order_identifiers,
+    order_inside,
     order_lone,
     order_looks,
     order_positions,
@@ -51,6 +53,7 @@ from d9mlint.interp.order_kinds import (
     OBJECT,
     TEXT,
     is_text,
+    kind_of,
     kind_of_elements,
     takes_key_by_address,
 )
@@ -113,7 +116,8 @@ class Origin(NamedTuple):
     ``any`` where the order differs in each process whatever they are. ``lone``
     is whether one entry alone is taken, of those that a pattern or the folder of an item may have only one of. ``reduced``
     is whether a set is what another one has in common with something, or has not. ``names`` is whether the function in
-    which it comes about returns the names in a listing and nothing else of it."""
+    which it comes about returns the names in a listing and nothing else of it. ``inside`` is whether it is that of sets
+    which are elements of something that is gone through."""
 
     place: Where
     what: str
@@ -125,6 +129,7 @@ class Origin(NamedTuple):
     lone: bool = False
     reduced: bool = False
     names: bool = False
+    inside: bool = False
 
 
 class Numbered(NamedTuple):
@@ -338,17 +343,25 @@ class Orders:
         order = self.of(value) if self.origins else None
         return None if order is not None and order.kind in (INDEX, INNER, SORTING) else order
 
-    def _of_set(self, interp: Interp, value: v.Items, node: Any, loop: m.For | None) -> Order | None:
+    def iterated_inside(self, interp: Interp, value: v.Items, node: Any) -> Order | None:
+        """The order in which one of the sets is iterated that something goes through which has them as elements."""
+        return self._of_set(interp, value, node, None, inside=True)
+
+    def _of_set(
+        self, interp: Interp, value: v.Items, node: Any, loop: m.For | None, inside: bool = False
+    ) -> Order | None:
         if not value.open and len(value.elts) < 2:
             return None
         kind = kind_of_elements(interp, value, node) or annotated_kinds.of_elements(interp, node)
         if kind == NUMBER or (not kind and loop is not None and number_uses.gives_numbers(interp, loop)):
             return None
+        if not kind and compared_elements.have_numbers(number_uses.body_of(interp), node):
+            return None
         if not kind and columns.are_texts(interp, node):
             kind = TEXT
         elif not kind and columns.has_cells(value.elts):
             kind = CELL
-        return self.made(interp, "DET210", node, "", self.remedy, elements=kind)
+        return self.made(interp, "DET210", node, "", self.remedy, elements=kind, inside=inside)
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
@@ -373,6 +386,7 @@ class Orders:
         kind: str = SEQUENCE,
         lone: bool = False,
         names: bool = False,
+        inside: bool = False,
     ) -> Order:
         """An order that comes about here."""
         if not hasattr(node, "start"):
@@ -385,7 +399,7 @@ class Orders:
             # It also comes about where fewer options have to be given.
             reduced = rule == "DET210" and is_reduced(interp, node)
             self.origins[key] = Origin(
-                place, what, help, sortable, elements, confidence, node, lone, reduced, names
+                place, what, help, sortable, elements, confidence, node, lone, reduced, names, inside
             )
         elif elements == TEXT and known.elements in ("", CELL):
             # Of the callers of a function, this one passes texts.
@@ -558,6 +572,12 @@ class Orders:
     ) -> v.Value:
         """The result of a library call, with the order that it has."""
         entry = interp.kb.order(api, owner is not None)
+        if entry is not None and entry.gives in ("set", "sets"):
+            result = order_inside.made_sets(interp, entry, result)
+        elif entry is not None and entry.gives == "element" and owner is None:
+            result = order_inside.chosen_set(args, result)
+        elif entry is not None and entry.role == "fill" and owner is not None:
+            order_inside.note_texts(interp, args, owner)
         self.remedy = entry.help if entry is not None and entry.role == "carry" else ""
         try:
             if owner is not None:
@@ -587,6 +607,7 @@ class Orders:
                 and not (entry.key and entry.key in args.kw)
                 and not _any_set(args, owner)
                 and not order_encoded.converts(entry, args)
+                and not entry.flattens
                 and not (interp.sharing and entry.role == "grow")
                 and not (interp.sharing_files and entry.role == "write")
             )
@@ -607,6 +628,9 @@ class Orders:
         if entry is not None and entry.numbers and self.origins and args.pos:
             if order_single.has_elements_of_set(interp, _argument_node(node, 0), running(interp)):
                 self._are_numbers(self.of(args.pos[0]))
+        if entry is not None and entry.prompts:
+            for given_text in args.values():
+                self.decide(order_inside.order_of_texts(interp, given_text))
         if role == "source":
             assert entry is not None
             if entry.pattern is not None:
@@ -689,6 +713,8 @@ class Orders:
                 return self._walked(walk)
             return self._method(interp, entry, role, api, args, node, result, owner)
         given = self._given(interp, args, node, role in ("carry", "sink", "draw"), tables=role != "")
+        if entry is not None and entry.flattens:
+            given = merge((given, order_inside.chained(interp, entry, args, node)))
         if role == "sink":
             if api == "builtins.next":
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
@@ -1294,11 +1320,21 @@ class Orders:
         return result
 
     def unpacked(self, interp: Interp, target: m.Seq, value: v.Value) -> None:
-        """``first, second = value``: which entry of a listing gets which name is decided by its order."""
+        """``first, second = value``: the order decides which entry of a listing, or element of a set, gets which name."""
+        named = [
+            one
+            for one in map(_unstarred, target.elts)
+            if isinstance(one, m.Name) and not one.id.startswith("_")
+        ]
+        if isinstance(value, v.Items) and value.kind == "s":
+            stmt = interp.statement
+            written = stmt.value if isinstance(stmt, m.Assign) and target in stmt.targets else None
+            if named and written is not None and len(target.elts) > 1:
+                self.decide(self.iterated(interp, value, written))
+            return
         order = self.of(value)
         if order is None or order.kind != SEQUENCE or any(key[0] != "DET209" for key in order.keys):
             return
-        named = [one for one in target.elts if isinstance(one, m.Name) and not one.id.startswith("_")]
         if not named or len(target.elts) == 1 or not _has_entries(interp, value):
             return
         if _walk_of(interp, value) is None:
@@ -1333,6 +1369,8 @@ class Orders:
                 order = loop.order
         if order is None or isinstance(result, v.Lit):
             return result
+        if result is v.UNKNOWN and node.op in "+%" and any(kind_of(interp, one) == TEXT for one in sides):
+            result = v.Obj("builtins.str")
         if order.kind == HASH and node.op in ("%", "&", "//", ">>", "^", "/", "*", "+", "-"):
             self.decide(order)
         if isinstance(result, v.Items) and result.kind == "s":
@@ -1751,6 +1789,10 @@ def is_set(value: v.Value) -> bool:
     return isinstance(value, v.AnyOf) and any(is_set(one) for one in value.values)
 
 
+def _unstarred(target: m.Expr) -> m.Expr:
+    return target.value if isinstance(target, m.Star) else target
+
+
 def filled_in(value: v.Value) -> list[v.Value]:
     """What ``text % value`` puts into a text."""
     return value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
@@ -1796,8 +1838,14 @@ def _is_all(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:
     if not isinstance(value, v.Obj) or _is_collection(value) or value.order is None or depth > _MOST_PARTS:
         return not depth and value is not None and _is_collection(value)
     entry = interp.kb.order(value.api, value.owner is not None)
+    if entry is not None and entry.role == "end" and entry.key and entry.gives == "sequence":
+        # All of them, sorted by what several may have alike.
+        return _is_all(interp, value.args.get("", entry.iterated))
     if entry is None or entry.role != "carry":
         return entry is not None and entry.each_process
+    if entry.value == TEXT and len(value.args.pos) == 1 and is_set(value.args.pos[0]):
+        # `", ".join(words)`
+        return True
     return any(_is_all(interp, one, depth + 1) for one in (value.owner, *value.args.values()))
 
 

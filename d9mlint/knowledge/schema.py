@@ -361,7 +361,9 @@ OrderRole = Literal[
     "zero-gradients",
     "type",
 ]
-Element = Literal["", "number", "float", "text", "path", "object", "row", "same", "same-in-array", "argument"]
+Element = Literal[
+    "", "number", "float", "text", "path", "object", "row", "same", "same-in-array", "argument", "of-argument"
+]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
 
@@ -933,7 +935,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``sorted(...)``. ``gives`` is ``walk`` for triples of a folder and two listings, and ``turns`` where the rounds of
     the loop around the call deal with whatever is ready first; ``taken`` is that for what several workers have put
     into a queue, and ``identifier`` a value that differs between runs, so
-    that sorting by it gives an arbitrary order, and ``element`` the smallest or largest one. ``pattern`` is the
+    that sorting by it gives an arbitrary order, and ``element`` the smallest or largest one; ``set`` is a set, and ``sets``
+    are several. ``pattern`` is the
     position of an argument that names one entry where it has no wildcard characters; a listing of ``one_folder`` gives the
     entries of a folder, and none of those below. ``key`` names the argument that
     is a sort key, and ``iterated`` is the position of what is sorted or chosen from by it. ``library`` must have been
@@ -942,7 +945,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     that gave the receiver, where it is known. ``value`` is the kind of what is given, ``elements`` that of its
     elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for
     that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``argument`` for that
-    of the argument ``like`` itself, which is the first one unless that is named, or, for what is hashed by address,
+    of the argument ``like`` itself, which is the first one unless that is named, ``of-argument`` for that of its elements,
+    or, for what is hashed by address,
     ``object``; the argument ``dtype`` may name another. A
     sink that is ``until_sorted`` gives something
     that the program may still sort, by an entry with ``sorts``; it is a ``table`` or, where it is ``reducible``, an
@@ -960,7 +964,9 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     What ``shows`` its arguments gives them to a person to look at, or ``as_data``, as lines of text or as an answer that a
     program may read; what ``answers`` names in a page also what a model has found. The order of a source differs in
     ``each_process``, whatever its elements are, or may stay what it was. What is given has a row for each of the ``rows`` of
-    the first argument, or of the receiver. Where the
+    the first argument, or of the receiver. What ``flattens`` puts the elements of each element of its first ``argument``
+    one after the other, or those of each argument, ``starred`` where a sequence of them is given. Of what ``prompts`` a
+    model, it counts what the texts say, and not in which order they are given. Where the
     conditions do not hold, the role is the one given as ``otherwise``.
     """
 
@@ -968,7 +974,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     apis: list[str]
     role: OrderRole
     rule: Literal["", "DET209", "DET210", "DET211", "DET213", "DET215"] = ""
-    gives: Literal["sequence", "walk", "turns", "taken", "identifier", "element"] = "sequence"
+    gives: Literal["sequence", "walk", "turns", "taken", "identifier", "element", "set", "sets"] = "sequence"
     pattern: int | None = None
     one_folder: bool = False
     what: str = ""
@@ -1010,6 +1016,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     as_data: bool = False
     each_process: bool = False
     rows: Literal["", "argument", "receiver"] = ""
+    flattens: Literal["", "argument", "starred"] = ""
+    prompts: bool = False
     otherwise: Literal["", "end", "points", "type"] = ""
     confidence: Sureness = "high"
     note: str = ""

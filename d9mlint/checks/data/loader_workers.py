@@ -9,7 +9,7 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule, argument_node, seeded_generator
 from d9mlint.checks.derivation import default
-from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws
+from d9mlint.checks.drawing import ITEM_SEED, KEPT, KeptGenerators, item_draws, seeded_at_start
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import trains
 from d9mlint.interp.containers import BASE
@@ -194,8 +194,11 @@ class LoaderWorkers(Rule):
             # Workers that an option would start are none by default.
             return
         init = args.get("worker_init_fn", 9)
+        reseeded: set[str] | None = None
         if init is not None and v.is_none(init) is not True:
-            return
+            reseeded = seeded_at_start(self.run, init, frame)
+            if reseeded is None or _WEAK.keys() <= reseeded:
+                return
         if args.star or ("worker_init_fn" not in args.kw and args.dstar):
             return
         dataset = args.get("dataset", 0)
@@ -218,6 +221,11 @@ class LoaderWorkers(Rule):
             return
         item_seed = ITEM_SEED in drawn
         drawn.discard(ITEM_SEED)
+        if reseeded is not None:
+            # The function seeds something else than what is drawn from, or nothing.
+            drawn &= _WEAK.keys() - reseeded
+            if not drawn:
+                return
         visible = dataset is not None and is_visible(self.run, dataset)
         old_numpy = not self.run.workers_seed_numpy()
 
@@ -288,14 +296,20 @@ class LoaderWorkers(Rule):
             if sure
             else "that may have worker processes and has no"
         )
+        lacking = "`worker_init_fn`"
+        if reseeded is not None:
+            having = having.removesuffix(" no").removesuffix(" has") + (" a" if sure else " has a")
+            lacking += f" that does not seed {' and '.join(_WEAK[name] for name in sorted(drawn))}"
         target = self.run.targets.version("torch") if self.run.targets is not None else None
         self.report(
             "DET201",
             place,
-            f"`DataLoader` {having} `worker_init_fn`: {reasons[0]}",
+            f"`DataLoader` {having} {lacking}: {reasons[0]}",
             f"pass `worker_init_fn=` that calls `{min(kept.methods)}(torch.initial_seed() % 2**32)` of the transform in "
             f"`torch.utils.data.get_worker_info().dataset`, {seeded}"
             if KEPT in drawn
+            else f"seed {' and '.join(_WEAK[name] for name in sorted(drawn))} in it from `torch.initial_seed()`, {seeded}"
+            if reseeded is not None
             else "pass `worker_init_fn=` that seeds NumPy, `random` and the dataset's generators from "
             f"`torch.initial_seed()`, {seeded}",
             subject=LOADER,

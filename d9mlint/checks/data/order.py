@@ -9,6 +9,7 @@ from d9mlint.checks.base import Rule
 from d9mlint.interp.activity import TRAIN, where
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.listening import on
+from d9mlint.interp.order_inside import HELP, MESSAGES, UNKNOWN_ELEMENTS
 from d9mlint.interp.order_kinds import CELL, OBJECT, TEXT
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ def _report(rule: Rule, key: Key, origin: Origin) -> None:
         rule.report(
             code,
             origin.place,
-            _SETS[origin.elements],
-            origin.help or _remedy(origin),
+            MESSAGES.get(origin.elements, UNKNOWN_ELEMENTS) if origin.inside else _SETS[origin.elements],
+            origin.help or (HELP if origin.inside else _remedy(origin)),
             subject="set",
             severity=None if known else Severity.ADVICE if origin.elements == CELL else Severity.WARNING,
             confidence=None if known else Confidence.MEDIUM,
-            remedy=(origin.elements,) if known else (),
+            remedy=(origin.elements,) if known and not origin.inside else (),
         )
 
 

@@ -324,6 +324,10 @@ def seeded_workers(context: Context, finding: Finding) -> Fix | None:
     code, call = found
     if {"own", "other", "kept"} & set(finding.remedy):
         return None
+    written = changes.argument(call, "worker_init_fn", 9)
+    if written is not None and not (isinstance(written, ast.Constant) and written.value is None):
+        # It does something else, which has to be kept.
+        return None
     helper = _existing_helper(code)
     imports: list[str] = []
     edits: list[Edit] = []

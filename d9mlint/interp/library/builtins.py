@@ -77,6 +77,7 @@ from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.missing_attributes import has
 from d9mlint.interp.missing_items import found_or, take_out, take_over
+from d9mlint.interp.order_inside import order_inside, sets_in
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
@@ -232,15 +233,39 @@ def _is_hashed_by_place(cls: v.Cls) -> bool:
     return not own and not cls.fields and all(base == "object" for base in cls.external_bases())
 
 
-def hash_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``map(hash, names)``: the hash of each element; None for what calls another function, and for other calls."""
+def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``map(hash, names)``: the hash of each element; ``map(set, rows)``: a set of each, ``map(list, sets)``: what is in
+    each set; None for what calls another function, and for other calls."""
     if api != "builtins.map" or len(args.pos) != 2 or args.star:
         return None
-    if not isinstance(args.pos[0], v.Ext) or args.pos[0].name != HASHING:
-        return None
-    found = sample(interp, args.pos[1], node.args[1] if isinstance(node, m.Call) else None)
-    one = found[0] if found else element(interp, args.pos[1])
-    return v.Items("l", [_hash(interp, HASHING, v.Args([one]), node) or v.UNKNOWN], True)
+    function, given = args.pos
+    if isinstance(function, v.Ext) and function.name == HASHING:
+        found = sample(interp, given, _written(node, 1))
+        one = found[0] if found else element(interp, given)
+        return v.Items("l", [_hash(interp, HASHING, v.Args([one]), node) or v.UNKNOWN], True)
+    if isinstance(function, v.Ext) and function.name in _SETS:
+        inner = element(interp, given)
+        if isinstance(inner, v.Items) and is_empty(interp, inner):
+            return None
+        made = _sequence("s")(interp, function.name, v.Args([inner]), None)
+        return v.Items("l", [made], True) if made is not None else None
+    if isinstance(function, v.Ext | v.Member) and sets_in(given) and _keeps_order(interp, function):
+        order = order_inside(interp, given, node)
+        if order is not None:
+            return v.Items("l", [interp.orders.carried(v.Obj("builtins.list"), order)], True)
+    return None
+
+
+_SETS = frozenset({"builtins.set", "builtins.frozenset"})
+
+
+def _keeps_order(interp: Interp, function: v.Ext | v.Member) -> bool:
+    """Whether what a function of a library gives is in the order of its argument."""
+    if isinstance(function, v.Ext):
+        entry = interp.kb.order(interp.kb.canonical(function.name))
+    else:
+        entry = interp.kb.order(f"?.{function.name}", True)
+    return entry is not None and entry.role == "carry"
 
 
 def _sequence(kind: str) -> Model:
@@ -267,8 +292,8 @@ def _sequence(kind: str) -> Model:
     return model
 
 
-def _written(node: Any) -> m.Expr | None:
-    return node.args[0] if isinstance(node, m.Call) and node.args else None
+def _written(node: Any, place: int = 0) -> m.Expr | None:
+    return node.args[place] if isinstance(node, m.Call) and len(node.args) > place else None
 
 
 def _set_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
