@@ -131,6 +131,7 @@ Role = Literal[
     "freezes-weights",
     "given-by-launcher",
     "goes-first",
+    "gives-address",
     "gives-batches",
     "gives-back",
     "gives-duplicates",
