@@ -602,6 +602,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``for_each`` is the severity in place of ``severity`` in the body of a ``for`` statement or a comprehension that goes
     through something, or in what it calls: one that counts may only try again.
 
+    ``once``: one remedy is for all such calls of a program, of which the first is reported.
+
     ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
     reported. ``subject`` is what the finding is about, where that is not the call as written. ``help_beside`` replaces
     ``help`` where all of ``beside`` hold, or may.
@@ -634,6 +636,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     late: str = ""
     devices: list[Device] = []
     versions: str = ""
+    once: bool = False
     literal: bool = False
     subject: str = ""
     severity: Level | None = None
