@@ -1036,8 +1036,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     element (``squeezed``), those that the ``equation`` or ``pattern`` of the call names for its result, those of sequences
     of which windows are pooled (``line``), ``given`` as arguments, or as ``repeated`` or
     ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size``
-    argument, by a ``range``, by nested lists (``data``), of two together (``broadcast``),
-    several ``joined`` or ``stacked`` along a dimension, what
+    argument, by a ``range``, by nested lists (``data``), of all inputs together (``broadcast``), of a ``product`` of
+    matrices, several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
     the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
@@ -1095,6 +1095,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "range",
         "data",
         "broadcast",
+        "product",
         "joined",
         "stacked",
         "flat",
