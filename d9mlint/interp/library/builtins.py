@@ -1176,12 +1176,11 @@ def _subclasses(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
 
 def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``globals()[name](...)``: the functions of the module, any of which may be meant, and what it has under names that
-    are known. Where these are classes, another name is that of a class, too."""
+    are known."""
     env = interp.frame.mod.env
     found: dict[Any, v.Value] = {
         k: x for k, x in env.all().items() if isinstance(x, v.Func | v.Cls) and x.mod is interp.frame.mod
     }
-    named: dict[Any, v.Value] = {}
     for one in nodes([interp.statement]) if interp.statement is not None else ():
         if isinstance(one, m.Subscript) and one.value is node:
             for name in v.alternatives(interp.eval(one.index)):
@@ -1189,10 +1188,8 @@ def _globals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
                     env.read(name.value) if isinstance(name, v.Lit) and isinstance(name.value, str) else None
                 )
                 if isinstance(name, v.Lit) and known is not None:
-                    named[name.value] = known
-    if named and all(isinstance(one, v.Cls) for one in named.values()):
-        found = {k: x for k, x in found.items() if isinstance(x, v.Cls)}
-    return v.Mapping({**found, **named}, open=True)
+                    found[name.value] = known
+    return v.Mapping(found, open=True)
 
 
 def _instantiate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
