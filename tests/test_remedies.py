@@ -397,6 +397,18 @@ def test_a_generator_that_is_made_again_and_again_gets_no_fixed_seed(tmp_path: P
     assert found.help.startswith("make the generator once, with a seed, or") and found.fix is None
 
 
+@pytest.mark.parametrize("rounds", [True, False])
+def test_a_sampler_that_is_made_in_each_round_may_get_another_seed(tmp_path: Path, rounds: bool) -> None:
+    text = (
+        "import optuna\n\n\ndef studied():\n    study = optuna.create_study(sampler=optuna.samplers.RandomSampler())\n"
+        "    return study.ask().suggest_int('x', 0, 9)\n\n\n"
+    )
+    text += "for _ in range(9):\n    print(studied())\n" if rounds else "print(studied())\n"
+    (found,) = findings(tmp_path, text, "DET109")
+    assert ("a different number in each round" in found.help) is rounds
+    assert (found.remedy == ()) is rounds
+
+
 def test_a_transform_that_is_made_for_each_item_gets_no_fixed_seed(tmp_path: Path) -> None:
     """It would change every item in the same way."""
     (tmp_path / "requirements.txt").write_text("albumentations==2.0.8\n")

@@ -30,7 +30,7 @@ from d9mlint.interp.events import (
     ObjectAttributeEvent,
 )
 from d9mlint.interp.listening import Listening, on
-from d9mlint.interp.memory import remembered_table
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import all_hold, any_holds, plain
 from d9mlint.interp.state import UNSEEDED, Site
@@ -115,6 +115,8 @@ def _index(kb: Knowledge, codes: frozenset[str]) -> _Index:
 class Hazards(Rule):
     """Any rule whose entries are data: the calls, attributes and variables of those that are wanted."""
 
+    reported = remembered(set[str])
+    """The entries of which a call was reported."""
     called = remembered_table(str, str)
     """Patterns of calls that take hazards back, and entries that count with some call only: those that were called, each
     with the option that has to be given for that."""
@@ -330,6 +332,12 @@ class Hazards(Rule):
             if option is not None and option in ("", *place.given):
                 self.silent(rule, place, "a call, a mode, a variable or the device makes it harmless")
                 return
+            if entry.once and entry.id in self.reported:
+                self.silent(
+                    rule, place, "the first such call of the program is reported, and its remedy is for all"
+                )
+                return
+            self.reported.add(entry.id)
             unless = f" unless {given_in_words(option)}" if option else ""
             self.report(
                 rule,

@@ -417,6 +417,8 @@ def _hazard(entry: HazardEntry) -> Iterator[str]:
             yield f"  not when {word} {', '.join(names)}"
     if entry.unless_in_memory:
         yield "  not when it gives what is held in memory"
+    if entry.once:
+        yield "  reported once for each program"
     if entry.made_by:
         late = f", and reported as {entry.late} if it is seeded later" if entry.late else ""
         yield f"  seeded where {', '.join(entry.made_by)} makes the object{late}"

@@ -300,6 +300,9 @@ def _call_chosen(interp: Interp, func: v.AnyOf, args: v.Args, node: Any) -> v.Va
     result = run(func.values[0], args)
     spans.append(HEAP.clock)
     for other in func.values[1:]:
+        if not accepts(other, args):
+            # The option cannot name it: the call would raise.
+            continue
         result = given_instead.beside(interp, result, before, partial(run, other), args, func.option)
         spans.append(HEAP.clock)
     given_instead.part(interp, spans)

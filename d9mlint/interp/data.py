@@ -39,6 +39,7 @@ from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
 from d9mlint.interp.read_back import is_read_back
+from d9mlint.interp.storage import taken
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 
@@ -815,9 +816,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 first = index.value in (0, -2)
                 return tensors.make(tensors.PART, shapes.form(value), value.likely) if first else other
         if value.type == TENSOR:
-            return tensors.make(
-                "torch.Tensor.__getitem__", tensors.of_item(interp, value, index), value.likely
-            )
+            made = tensors.make(tensors.PART, tensors.of_item(interp, value, index), value.likely)
+            taken(interp, made, value)
+            return made
         if value.form is not None:
             only = _is_only_column(node, index) and tensors.are_positions(interp, value)
             known = tensors.of_item(interp, value, index) if is_graph_tensor(value) else value.form

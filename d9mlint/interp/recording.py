@@ -806,6 +806,7 @@ ROLES = {
     "takes-inputs": "makes a module that takes a fixed number of inputs",
     "takes-several": "gives the items of several datasets, which it is given in a list",
     "tells-form": "tells a number, a type or whether something holds, whatever the elements are",
+    "gives-address": "gives the address of the memory of its receiver",
     "looks-only": "looks at sizes, types or places, at no element",
     "shows-structure": "looks at the parts and sizes of a model, at none of its weights",
     "asserts": "raises where its arguments do not agree",

@@ -294,7 +294,9 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     if kind == "input":
         return () if is_number(first) else old.sizes
     if kind == "broadcast":
-        return of_operator(first, args.pos[1], "+").sizes if len(args.pos) > 1 and not args.star else None
+        return _broadcast(first, args)
+    if kind == "product":
+        return _of_two(first, args, "@")
     if kind == "positions":
         return None if "as_tuple" in args.kw else (None, None if old.sizes is None else len(old.sizes))
     if kind == "permuted":
@@ -617,6 +619,8 @@ def _flat(old: Form, args: v.Args) -> Sizes | None:
 def of_operator(left: v.Value, right: v.Value, op: str) -> Form:
     """Sizes and element type of the result of an arithmetic operator."""
     a, b = form(left), form(right)
+    if op == "@":
+        return _of_product(a, b)
     if isinstance(right, v.Lit):
         return Form(a.sizes, _with_number(a.dtype, right, op), least=a.least)
     if isinstance(left, v.Lit):
@@ -627,6 +631,55 @@ def of_operator(left: v.Value, right: v.Value, op: str) -> Form:
     if len(a.sizes) != len(b.sizes):
         return Form((a if len(a.sizes) > len(b.sizes) else b).sizes, dtype)
     return Form(_wider(a, b), dtype)
+
+
+def _of_product(a: Form, b: Form) -> Form:
+    """A product of matrices: of the last two dimensions of each one is summed over, or the only one of a vector."""
+    dtype = a.dtype if a.dtype == b.dtype else None
+    if a.sizes is None or b.sizes is None:
+        return Form(None, dtype, least=max(least(a), least(b), 1) - 1)
+    if len(a.sizes) < 2 or len(b.sizes) < 2:
+        return Form((None,) * (max(len(a.sizes), len(b.sizes)) - 1), dtype)
+    batches = max(len(a.sizes), len(b.sizes)) - 2
+    return Form(((None,) * batches) + (a.sizes[-2], b.sizes[-1]), dtype)
+
+
+_OPERANDS = ("other", "exponent", "end", "weight", "tensor1", "tensor2", "y")
+"""Keywords under which functions of several tensors take those after the first one."""
+
+
+def _operands(first: v.Value, args: v.Args) -> list[v.Value] | None:
+    """The inputs of a function, or method, of several tensors; None where they are not known."""
+    if args.star or args.dstar:
+        return None
+    others = args.pos[1:] if args.pos and args.pos[0] is first else args.pos
+    return [first, *others, *(args.kw[name] for name in _OPERANDS if name in args.kw)]
+
+
+def _of_two(first: v.Value, args: v.Args, op: str) -> Sizes | None:
+    operands = _operands(first, args)
+    return of_operator(operands[0], operands[1], op).sizes if operands and len(operands) > 1 else None
+
+
+def _broadcast(first: v.Value, args: v.Args) -> Sizes | None:
+    """The sizes of what is computed of several tensors, or numbers, element by element."""
+    operands = _operands(first, args)
+    if operands is None or len(operands) < 2:
+        return None
+    known = form(operands[0])
+    if not isinstance(operands[0], v.Lit) and not is_number(operands[0]) and known.sizes is None:
+        return None
+    for one in operands[1:]:
+        if isinstance(one, v.Lit) or is_number(one):
+            continue
+        other = form(one)
+        if other.sizes is None:
+            return None
+        if known.sizes is None or len(known.sizes) < len(other.sizes):
+            known = other
+        elif len(known.sizes) == len(other.sizes):
+            known = Form(_wider(known, other))
+    return known.sizes
 
 
 def _with_number(dtype: str | None, number: v.Lit, op: str) -> str | None:
@@ -838,6 +891,8 @@ def _sizes(value: v.Value | None) -> Sizes | None:
     if isinstance(value, v.Items) and not value.open:
         return tuple(_size(one) for one in value.elts)
     if isinstance(value, v.Member) and value.name == "shape":
+        return form(value.owner).sizes
+    if isinstance(value, v.Obj) and value.api == f"{TENSOR}.size" and not list(value.args.values()):
         return form(value.owner).sizes
     return None
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.interp.events import ResultEvent
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.listening import on
 from d9mlint.interp.state import Site
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _SHARED = "@memory"
 _VIEWED = "@viewed"
+_ITEM_OF = "@item of"
 _SAME = frozenset({"data", "T", "mT", "H", "real"})
 """Attributes of a tensor that share its memory."""
 _ATTRIBUTES = frozenset(f"torch.Tensor.{name}" for name in _SAME)
@@ -33,6 +35,31 @@ def behind(value: v.Value | None) -> v.Value | None:
 def viewed(value: v.Value | None) -> v.Value | None:
     """The tensor of which a call gave a view, as far as somebody watches its memory; None for anything else."""
     return value.attrs.get(_VIEWED) if isinstance(value, v.Obj) and value._attrs is not None else None
+
+
+def has_known_items(interp: RunView, value: v.Value | None) -> bool:
+    """Whether it is followed what becomes of the items of a tensor: the running activation allocated its memory, not in an
+    earlier round of a loop."""
+    owner = root(interp, whole_of(value))
+    if owner is None or owner.birth < HEAP.act.start or interp.kb.role(owner.api, "allocates") is None:
+        return False
+    return not any(loop.start > owner.birth for loop in interp.loops)
+
+
+def taken(interp: RunView, item: v.Obj, value: v.Obj) -> None:
+    """``item`` is what an index selects of a tensor."""
+    if (value._attrs is not None or interp.kb.by_role(value.api)) and has_known_items(interp, value):
+        item.attrs[_ITEM_OF] = value
+
+
+def whole_of(value: v.Value | None) -> v.Value | None:
+    """The tensor of which a value is an item that is followed; the value itself for anything else."""
+    for _ in range(_MAX_LINKS):
+        found = value.attrs.get(_ITEM_OF) if isinstance(value, v.Obj) and value._attrs is not None else None
+        if found is None:
+            break
+        value = found
+    return value
 
 
 def made_at(value: v.Obj) -> Site | None:

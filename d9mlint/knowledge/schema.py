@@ -131,6 +131,7 @@ Role = Literal[
     "freezes-weights",
     "given-by-launcher",
     "goes-first",
+    "gives-address",
     "gives-batches",
     "gives-back",
     "gives-duplicates",
@@ -607,6 +608,8 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``for_each`` is the severity in place of ``severity`` in the body of a ``for`` statement or a comprehension that goes
     through something, or in what it calls: one that counts may only try again.
 
+    ``once``: one remedy is for all such calls of a program, of which the first is reported.
+
     ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
     reported. ``subject`` is what the finding is about, where that is not the call as written. ``help_beside`` replaces
     ``help`` where all of ``beside`` hold, or may.
@@ -639,6 +642,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     late: str = ""
     devices: list[Device] = []
     versions: str = ""
+    once: bool = False
     literal: bool = False
     subject: str = ""
     severity: Level | None = None
@@ -1046,8 +1050,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     element (``squeezed``), those that the ``equation`` or ``pattern`` of the call names for its result, those of sequences
     of which windows are pooled (``line``), ``given`` as arguments, or as ``repeated`` or
     ``expanded`` by them, as the ``first``, ``second``, ``steps`` or ``size``
-    argument, by a ``range``, by nested lists (``data``), of two together (``broadcast``),
-    several ``joined`` or ``stacked`` along a dimension, what
+    argument, by a ``range``, by nested lists (``data``), of all inputs together (``broadcast``), of a ``product`` of
+    matrices, several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
     ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
     the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
@@ -1105,6 +1109,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "range",
         "data",
         "broadcast",
+        "product",
         "joined",
         "stacked",
         "flat",

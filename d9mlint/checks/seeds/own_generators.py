@@ -303,7 +303,14 @@ def _sampler(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
     if all_hold(call.args, entry.when) is False:
         return
     argument = entry.seed_arg or "seed"
-    anew = entry.seed_value.endswith(")") and runs_again(rule.run)
+    again = runs_again(rule.run)
+    anew = again and entry.seed_value.endswith(")")
+    help = f"pass `{argument}={entry.seed_value}`"
+    if anew:
+        help = f"make `{entry.seed_value}` once and pass it as `{argument}=`: "
+        help += "with a new one every call would draw the same numbers"
+    elif again:
+        help = f"{help}, or a different number in each round if the calls should not draw the same numbers"
     rule.report(
         "DET109",
         call.node,
@@ -312,11 +319,9 @@ def _sampler(rule: Rule, call: CallEvent, entry: RngEntry) -> None:
             entry.why
             or "its own generator is seeded from OS entropy, so that suggested values differ between runs"
         ),
-        f"make `{entry.seed_value}` once and pass it as `{argument}=`: with a new one every call would draw the same numbers"
-        if anew
-        else f"pass `{argument}={entry.seed_value}`",
+        help,
         subject=call.api,
-        remedy=() if anew else (argument, entry.seed_value),
+        remedy=() if again else (argument, entry.seed_value),
     )
 
 

@@ -32,7 +32,7 @@ from d9mlint.interp.listening import on, on_call_if, on_call_with_objects, on_ob
 from d9mlint.interp.memory import marks_values, remembered
 from d9mlint.interp.named_sizes import Size, counts, is_whole, names_of_size, size_of
 from d9mlint.interp.places import Where
-from d9mlint.interp.storage import behind, followed, root, viewed
+from d9mlint.interp.storage import behind, followed, has_known_items, root, viewed, whole_of
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names
@@ -79,6 +79,11 @@ class UninitializedMemory(Rule):
         if memory is None:
             return
         state = memory.data
+        if whole_of(value) is not value:
+            # Other items than this one may have been written, and in a loop this one in an earlier round.
+            whole = False
+            if any(loop.start > memory.birth for loop in self.run.loops):
+                return
         if state is not None and (not whole or not _misses_rows(self.run, state)):
             return
         self.contents[memory] = "reported"
@@ -121,9 +126,35 @@ class UninitializedMemory(Rule):
         """An element is read."""
         if _is_state(event.owner):
             self.filled = True
+        self._address(event.owner)
         memory = _watched(self.run, event.owner)
-        if memory is not None and (memory.data is None or str(memory.data).startswith((_PART, _MASK, _TRY))):
+        if memory is None:
+            return
+        if memory.data is None and has_known_items(self.run, event.owner):
+            if _is_number(memory, event):
+                self.read(event.owner)
+            elif isinstance(event.owner, v.Obj) and event.owner.type == shapes.TENSOR:
+                # What is done to the item is followed.
+                return
+        if memory.data is None or str(memory.data).startswith((_PART, _MASK, _TRY)):
             # A view may be written through, which is not followed.
+            self.contents[memory] = "written"
+
+    def _address(self, value: v.Value | None) -> None:
+        """The address of memory is taken, by an attribute of an array or by one of that: who gets it may write there."""
+        while isinstance(value, v.Member):
+            memory = _watched(self.run, value.owner)
+            if (
+                memory is not None
+                and self.run.kb.role(f"{memory.api}.{value.name}", "gives-address") is not None
+            ):
+                self.contents[memory] = "written"
+            value = value.owner
+
+    def _lose(self, value: v.Value | None) -> None:
+        """It is no longer followed what is done to an item."""
+        memory = _watched(self.run, value) if whole_of(value) is not value else None
+        if memory is not None and memory.data is None:
             self.contents[memory] = "written"
 
     # ------------------------------------------------------------------------------------ writing
@@ -201,6 +232,10 @@ class UninitializedMemory(Rule):
             self.filled = True
         owner = _watched(self.run, event.owner)
         name = event.api.rpartition(".")[2]
+        for one in (event.owner, *given):
+            self._address(one)
+        if owner is not None and "gives-address" in roles:
+            self.contents[owner] = "written"
         if owner is not None and not roles.keys() & {"views", "copies", "looks-only"}:
             changes = name.endswith("_") and not name.endswith("__") and "updates" not in roles
             # Parts may be written, which is not followed.
@@ -208,6 +243,9 @@ class UninitializedMemory(Rule):
                 self.contents[owner] = "written"
             else:
                 self.read(event.owner)
+        if not roles.keys().isdisjoint(("holds", "views", "copies")):
+            for one in (event.owner, *event.args.values()):
+                self._lose(one)
         applied = roles.get("calls-on-class")
         if not roles.keys().isdisjoint(("looks-only", "holds", "views", "copies")) or (
             applied is not None and is_followed(event.owner, applied)
@@ -257,6 +295,7 @@ class UninitializedMemory(Rule):
     def iterated(self, event: IterationEvent) -> None:
         """The parameters of a module are looked at one by one: they may be filled."""
         value = event.value
+        self._lose(value)
         if isinstance(value, v.Obj) and not self.filled:
             if value.api.rpartition(".")[2] in (
                 "parameters",
@@ -379,6 +418,7 @@ _MAY_HOLD = frozenset({v.Obj, v.Member, v.Items, v.Mapping, v.AnyOf})
 
 def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     """The uninitialized memory that a value uses, None for anything else."""
+    value = whole_of(value)
     if not isinstance(value, (v.Obj, v.Member)) or not followed(interp, value):
         return None
     memory = root(interp, value)
@@ -399,6 +439,19 @@ def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     if isinstance(device, v.Lit) and device.value == "meta":
         return None
     return None if _holds_objects(args) else memory
+
+
+def _is_number(memory: v.Obj, event: ItemEvent) -> bool:
+    """Whether an item of an array is a number, which is no view of it."""
+    sizes, key = _sizes(memory), event.key
+    keys = key.elts if isinstance(key, v.Items) else [key]
+    return (
+        memory is event.owner
+        and memory.api.startswith("numpy.")
+        and sizes is not None
+        and len(keys) == len(sizes)
+        and all(map(shapes.is_whole_number, keys))
+    )
 
 
 def _holds_objects(args: v.Args) -> bool:
