@@ -44,7 +44,7 @@ from d9mlint.interp.failing import called_with_none, computes_with_none, end_los
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.given_instead import switch, unless_option
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import given_files, own_paths
+from d9mlint.interp.library import given_files, own_dicts, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
@@ -142,6 +142,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):
+        if value.cls is not None and (own := own_dicts.attribute(interp, value, name, node)) is not None:
+            return own
         if value.attributes and name in value.items:
             return present(value.items[name])
         if value.attributes and name == "__dict__":
@@ -292,9 +294,9 @@ def _made_by_base(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
 
 def _super_attribute(interp: Interp, sup: v.Super, name: str) -> v.Value:
     receiver = sup.receiver
-    cls = (
-        receiver.cls if isinstance(receiver, v.Inst) else receiver if isinstance(receiver, v.Cls) else sup.cls
-    )
+    cls = receiver.cls if isinstance(receiver, v.Inst | v.Mapping) else receiver
+    if not isinstance(cls, v.Cls):
+        cls = sup.cls
     mro = cls.mro()
     after = mro[mro.index(sup.cls) + 1 :] if sup.cls in mro else sup.cls.mro()[1:]
     for base in after:
