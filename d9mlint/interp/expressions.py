@@ -252,6 +252,10 @@ _SET_BY_TEXT = ("setattr", "exec", "__dict__.update")
 """Parts of names by which code gives objects attributes whose names it computes."""
 
 
+_BY_NAME = "__getattr__"
+_PLAIN = frozenset({"object", "builtins.object", *own_dicts.DICTS})
+
+
 def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value:
     held: v.Value | None = dict.get(inst.attrs, name)
     if held is None:
@@ -274,7 +278,27 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":
         return inst
-    return base_argument(inst, name) or _made_by_base(interp, inst, name) or v.Member(inst, name)
+    made = base_argument(inst, name) or _made_by_base(interp, inst, name)
+    return made or _given_by_method(interp, inst, name, node) or v.Member(inst, name)
+
+
+def _given_by_method(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value | None:
+    """What the ``__getattr__`` of a class gives that no library has a part in: the attribute of another object, as of one
+    that it is put around, or what a table holds. None where that is not known."""
+    found = inst.cls.find(_BY_NAME)
+    if not isinstance(found, v.Func) or name.startswith("__"):
+        return None
+    if not _PLAIN.issuperset(map(interp.kb.canonical, inst.cls.external_bases())):
+        return None
+    given = interp.call(found.bind(inst), v.Args([v.Lit(name)]), node)
+    if not interp.state.alive:
+        # There is no such attribute that is known of.
+        interp.state.alive = True
+        return None
+    held = [one for one in v.alternatives(given) if one is not v.UNKNOWN and not _is_none_lit(one)]
+    if not held or any(isinstance(one, v.Member) and one.owner is inst for one in held):
+        return None
+    return v.join(held)
 
 
 def _made_by_base(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
