@@ -259,6 +259,9 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
             owner.set(name, value)
         else:
             owner.env.write(name, value)
+    elif isinstance(owner, v.Mapping) and owner.cls is not None and name == "__dict__":
+        if isinstance(value, v.Mapping) and value is not owner:
+            owner.items.update(value.items)
     elif isinstance(owner, v.Mapping):
         _store(interp, owner.items, name, as_default(value, name) if owner.option else value)
         owner.attributes = True

@@ -1120,6 +1120,8 @@ def call_external(
     if layer is not None:
         # The same for a layer: ``Base.forward(self, ...)``.
         return call_object(interp, layer, v.Args(args.pos[1:], args.kw, args.star, args.dstar), node)
+    if isinstance(receiver, v.Mapping) and receiver.cls is not None:
+        return own_dicts.inherited(interp, receiver, "__init__", args.rest(), node)
     if (of_class := unbound.bound(interp, name, args, node)) is not None:
         return call_member(interp, *of_class, node)
     api = interp.kb.canonical(name)
@@ -1735,6 +1737,8 @@ def _package(interp: RunView, owner: v.Value) -> str:
 def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value:
     """A method that no project code defines."""
     owner, name = member.owner, member.name
+    if isinstance(owner, v.Super) and isinstance(owner.receiver, v.Mapping):
+        return own_dicts.inherited(interp, owner.receiver, name, args, node)
     if (elsewhere := processes.remote(interp, member, args, node)) is not None:
         return elsewhere
     if isinstance(owner, v.Super) and name == "__init__":

@@ -46,7 +46,7 @@ from d9mlint.interp.failing import called_with_none, computes_with_none, end_los
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.given_instead import switch, unless_option
 from d9mlint.interp.heap import HEAP
-from d9mlint.interp.library import given_files, own_paths
+from d9mlint.interp.library import given_files, own_dicts, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
@@ -144,6 +144,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):
+        if value.cls is not None and (own := own_dicts.attribute(interp, value, name, node)) is not None:
+            return own
         if value.attributes and name in value.items:
             return present(value.items[name])
         if value.attributes and name == "__dict__":
@@ -252,6 +254,10 @@ _SET_BY_TEXT = ("setattr", "exec", "__dict__.update")
 """Parts of names by which code gives objects attributes whose names it computes."""
 
 
+_BY_NAME = "__getattr__"
+_PLAIN = frozenset({"object", "builtins.object", *own_dicts.DICTS})
+
+
 def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value:
     held: v.Value | None = dict.get(inst.attrs, name)
     if held is None:
@@ -274,7 +280,27 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":
         return inst
-    return base_argument(inst, name) or _made_by_base(interp, inst, name) or v.Member(inst, name)
+    made = base_argument(inst, name) or _made_by_base(interp, inst, name)
+    return made or _given_by_method(interp, inst, name, node) or v.Member(inst, name)
+
+
+def _given_by_method(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Value | None:
+    """What the ``__getattr__`` of a class gives that no library has a part in: the attribute of another object, as of one
+    that it is put around, or what a table holds. None where that is not known."""
+    found = inst.cls.find(_BY_NAME)
+    if not isinstance(found, v.Func) or name.startswith("__"):
+        return None
+    if not _PLAIN.issuperset(map(interp.kb.canonical, inst.cls.external_bases())):
+        return None
+    given = interp.call(found.bind(inst), v.Args([v.Lit(name)]), node)
+    if not interp.state.alive:
+        # There is no such attribute that is known of.
+        interp.state.alive = True
+        return None
+    held = [one for one in v.alternatives(given) if one is not v.UNKNOWN and not _is_none_lit(one)]
+    if not held or any(isinstance(one, v.Member) and one.owner is inst for one in held):
+        return None
+    return v.join(held)
 
 
 def _made_by_base(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
@@ -294,9 +320,9 @@ def _made_by_base(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
 
 def _super_attribute(interp: Interp, sup: v.Super, name: str) -> v.Value:
     receiver = sup.receiver
-    cls = (
-        receiver.cls if isinstance(receiver, v.Inst) else receiver if isinstance(receiver, v.Cls) else sup.cls
-    )
+    cls = receiver.cls if isinstance(receiver, v.Inst | v.Mapping) else receiver
+    if not isinstance(cls, v.Cls):
+        cls = sup.cls
     mro = cls.mro()
     after = mro[mro.index(sup.cls) + 1 :] if sup.cls in mro else sup.cls.mro()[1:]
     for base in after:

@@ -65,7 +65,7 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         return False if kind is type(None) else isinstance(value.value, kind)
     if isinstance(value, v.Items):
         return _ITEMS[value.kind] == name if name in _LITERALS else None
-    if isinstance(value, v.Mapping) and not value.attributes:
+    if isinstance(value, v.Mapping) and (not value.attributes or value.cls is not None):
         return name in _MAPPINGS if name in _LITERALS or name in _MAPPINGS else None
     if isinstance(value, v.Inst):
         bases = [interp.kb.canonical(base) for base in value.cls.external_bases()]
@@ -118,6 +118,8 @@ def _is_left_open(value: v.Value | None) -> bool:
 
 
 def _of_project_class(value: v.Value, cls: v.Cls) -> bool | None:
+    if isinstance(value, v.Mapping):
+        return cls in value.cls.mro() if value.cls is not None else None
     if isinstance(value, v.Inst):
         if cls in value.cls.mro():
             return True

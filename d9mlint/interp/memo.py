@@ -90,7 +90,7 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
     if isinstance(value, v.Items):
         return ("items", value.kind)
     if isinstance(value, v.Mapping):
-        return ("mapping", value.attributes)
+        return ("mapping", value.attributes, value.cls)
     if isinstance(value, v.Func):
         return ("func", value.key, shape(value.receiver, depth + 1) if depth < SHAPE_DEPTH else 0)
     if isinstance(value, v.AnyOf):
@@ -480,6 +480,7 @@ def _like(then: Tracked, now: Tracked) -> bool:
             then.attributes == now.attributes
             and then.option == now.option
             and then.factory is now.factory
+            and then.cls is now.cls
             and then.files == now.files
             and then.items.owner is then
             and now.items.owner is now
@@ -560,6 +561,7 @@ class _Copies:
                 raise _Mismatch
             new = self._known[value] = v.Mapping({}, value._open, value.attributes)
             new.option, new.factory, new.files = value.option, value.factory, value.files
+            new.cls = value.cls
             new.order = value.order
             self._fill(new.items, value.items)
         elif isinstance(value, v.Inst):

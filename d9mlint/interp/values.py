@@ -474,7 +474,7 @@ class Mapping(Tracked):
     """A dict or configuration with known keys; ``open`` when it may have more. Attribute access works as
     item access when ``attributes`` (namespaces, OmegaConf, EasyDict)."""
 
-    __slots__ = ("_open", "attributes", "factory", "files", "items", "option", "order")
+    __slots__ = ("_open", "attributes", "cls", "factory", "files", "items", "option", "order")
 
     def __init__(self, items: dict[Any, Value], open: bool = False, attributes: bool = False) -> None:
         HEAP.clock += 1
@@ -485,6 +485,8 @@ class Mapping(Tracked):
         self.attributes = attributes
         self.option = ""
         self.order: Order | None = None
+        # The class of the project that it is of, whose methods it has; set when it is made, as ``option`` is.
+        self.cls: Cls | None = None
         # What makes the value of a key that is missing; set when the mapping is made, as ``option`` is.
         self.factory: Value | None = None
         # The files of which one may hold it, by what they hold, and its key in these; set when it is made, too.
