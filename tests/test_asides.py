@@ -524,3 +524,36 @@ def test_a_seed_that_an_option_sets_reaches_draws_behind_options(
     found = json.loads(run("--output-format=json", "--select=DET102", cwd=root).out)
     assert [one["message"].partition(" without a NumPy seed ")[2] for one in found] == [words]
     assert found[0]["help"] == help
+
+
+ASKED = """
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--one", action="store_true")
+parser.add_argument("--two", action="store_true")
+args = parser.parse_args()
+mode = "first" if args.one else "second" if args.two else "none"
+if {test}:
+    torch.manual_seed(0)
+print(torch.rand(1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "unless"),
+    [
+        ("all([args.one, args.two])", "`--one` and `--two` are given"),
+        ("any((args.one, args.two))", "`--one` or `--two` is given"),
+        ("not (not args.one or not all({args.two}))", "`--one` and `--two` are given"),
+        ("mode != 'none'", "`--one` or `--two` is given"),
+    ],
+)
+def test_all_options_of_a_test_are_named(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path], test: str, unless: str
+) -> None:
+    root = project({"train.py": ASKED.format(test=test)})
+    (found,) = json.loads(run("--output-format=json", "--select=DET101", cwd=root).out)
+    assert found["message"].endswith(f"unless {unless}")

@@ -1069,6 +1069,36 @@ def test_states_are_restored_by_the_function_that_the_program_calls(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("beside", "help"),
+    [
+        ("    print(torch.ones(2))", ""),
+        (
+            "    torch.rand(2)",
+            "; restore the RNG states right before the loop that trains, after `torch.rand`",
+        ),
+        ("        torch.rand(2)", "; save it at the end of the round, after `torch.rand`"),
+    ],
+)
+def test_states_are_not_restored_where_something_is_drawn_before_the_loop(
+    tmp_path: Path, beside: str, help: str
+) -> None:
+    resume = (
+        'def resume(net, adam):\n    state = torch.load("last.pt")\n'
+        '    net.load_state_dict(state["model"])\n    adam.load_state_dict(state["adam"])\n\n\n'
+    )
+    text = RESUMED.format("resume").replace("from other import resume\n", "")
+    text = text.replace("def main", f"{resume}def main")
+    in_round = beside.startswith("        ")
+    mark = '"last.pt")\n\n\nif' if in_round else "(net, adam)\n    for"
+    first, last = mark.split("\n", 1)
+    assert mark in text
+    text = text.replace(mark, f"{first}\n{beside}\n{last}")
+    (found,) = findings(tmp_path, text, "DET601")
+    assert (found.fix is None) is bool(help)
+    assert found.help == f"save the missing state and restore it when resuming{help}"
+
+
+@pytest.mark.parametrize(
     ("call", "expected"),
     [
         ("study.optimize(abs, timeout=600)", "use `n_trials=`"),

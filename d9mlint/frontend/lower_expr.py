@@ -34,6 +34,7 @@ from d9mlint.ir.nodes import (
     Wait,
     Walrus,
 )
+from d9mlint.ir.traversal import nodes
 
 _SINGLETONS: dict[str, bool | None] = {"True": True, "False": False, "None": None}
 
@@ -319,11 +320,41 @@ def _comparison(c: Cursor, node: Node) -> Expr:
     return Compare(left, ops, comparators)
 
 
+_CHAINS = {"all": "and", "any": "or"}
+
+
+def tested(test: Expr) -> Expr:
+    """A test, of which ``all([a, b])`` is ``a and b``, and ``any([a, b])`` is ``a or b``, where the elements call nothing: a
+    list has all of them computed."""
+    if isinstance(test, Unary) and test.op == "not":
+        return Unary(test.op, tested(test.operand))
+    links: list[BoolOp] = []
+    while isinstance(test, BoolOp):
+        links.append(test)
+        test = test.left
+    if links:
+        test = tested(test)
+        for link in reversed(links):
+            test = BoolOp(link.op, test, tested(link.right))
+        return test
+    if not isinstance(test, Call) or not isinstance(test.func, Name) or len(test.args) != 1 or test.keywords:
+        return test
+    op, given = _CHAINS.get(test.func.id), test.args[0]
+    if op is None or not isinstance(given, Seq) or not given.elts:
+        return test
+    if any(isinstance(one, (Call, Star, Wait, Walrus)) for one in nodes(given.elts)):
+        return test
+    chain, *others = map(tested, given.elts)
+    for one in others:
+        chain = BoolOp(op, chain, one)
+    return chain
+
+
 def _ifexp(c: Cursor, node: Node) -> Expr:
     c.i += len(node.lpar)
     body = lower(c, node.body)
     c.word("if")
-    test = lower(c, node.test)
+    test = tested(lower(c, node.test))
     c.word("else")
     orelse = lower(c, node.orelse)
     c.i += len(node.rpar)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from d9mlint.frontend.cursor import STMT, Cursor, Node, Refused
 from d9mlint.frontend.lower_def import block, type_alias
-from d9mlint.frontend.lower_expr import OPERATORS, lower, optional
+from d9mlint.frontend.lower_expr import OPERATORS, lower, optional, tested
 from d9mlint.frontend.tokens import Desync
 from d9mlint.ir.nodes import (
     Alias,
@@ -216,7 +216,7 @@ def _if(c: Cursor, node: Node, out: list[Stmt]) -> None:
     current = node
     while current.__class__ is cst.If:
         first = c.word(word)
-        test = lower(c, current.test)
+        test = tested(lower(c, current.test))
         start, end = _span(c, first)
         arms.append((test, block(c, current.body), start, end))
         current = current.orelse
@@ -251,7 +251,7 @@ def _for(c: Cursor, node: Node, out: list[Stmt]) -> None:
 
 def _while(c: Cursor, node: Node, out: list[Stmt]) -> None:
     first = c.word("while")
-    test = lower(c, node.test)
+    test = tested(lower(c, node.test))
     start, end = _span(c, first)
     body = _loop(c, node.body)
     out.append(While(test, body, _else(c, node.orelse), start, end))

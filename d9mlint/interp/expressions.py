@@ -40,6 +40,7 @@ from d9mlint.interp.data import (
     subscript,
     unpacked,
 )
+from d9mlint.interp.device_names import either_given
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
@@ -620,6 +621,9 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
         other_part(interp, node, test.answer)
         (body if test.answer else orelse)()
     chosen = outcome[0] if test.answer else outcome[1]
+    if test.option and isinstance(chosen, v.Lit) and chosen.option and isinstance(node.orelse, m.IfExp):
+        # A chain: each of its options gives another value.
+        return v.Lit(chosen.value, either_given(test.option, chosen.option))
     if test.option and isinstance(chosen, v.Lit) and not chosen.option:
         other = outcome[bool(test.answer)]
         return (

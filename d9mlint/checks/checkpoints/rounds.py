@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.checkpoints.stages import holds_call
 from d9mlint.interp import values as v
@@ -15,6 +15,7 @@ from d9mlint.ir.traversal import alike, called_name, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import Loop
+    from d9mlint.interp.frames import Frame
     from d9mlint.interp.view import RunView
 
 _MOST_ROUNDS = 10_000
@@ -78,7 +79,7 @@ def _is(target: m.Name, node: Any) -> bool:
 def _tests(run: RunView, loop: Loop, node: Any) -> Iterator[m.Expr]:
     """The tests in the body of a loop that are all true where a call is made, in its function or one that it calls."""
     frame, offset = run.frame, node.start
-    while frame.env is not loop.frame.env:
+    while not _runs_in(frame, loop.frame):
         site = frame.call_site
         if frame.caller is None or site is None:
             return
@@ -189,3 +190,50 @@ def _assigned(body: list[Any], name: str) -> list[m.Expr]:
         for one in statements(body)
         if isinstance(one, m.Assign) and any(isinstance(x, m.Name) and x.id == name for x in one.targets)
     ]
+
+
+class InRound(NamedTuple):
+    """Where in the body of a loop something is done, and in which branches of its tests."""
+
+    loop: str
+    offset: int
+    branches: frozenset[tuple[int, bool]]
+
+    def follows(self, other: InRound) -> bool:
+        """Whether it is done after something else in the same round."""
+        apart = any((test, not outcome) in other.branches for test, outcome in self.branches)
+        return self.loop == other.loop and self.offset > other.offset and not apart
+
+
+def in_round(run: RunView, loop: Loop, node: Any) -> InRound | None:
+    """Where a call is made in the body of a loop, if it is made in its function or one that it calls."""
+    offset = offset_in(run, loop, node)
+    return InRound(loop.key, offset, frozenset(_branches(loop, offset))) if offset is not None else None
+
+
+def offset_in(run: RunView, loop: Loop, node: Any) -> int | None:
+    """Where a call is made in the code of a loop, in its function or one that it calls."""
+    frame, offset = run.frame, node.start
+    while not _runs_in(frame, loop.frame):
+        site = frame.call_site
+        if frame.caller is None or site is None:
+            return None
+        frame, offset = frame.caller, site.start
+    return int(offset)
+
+
+def _runs_in(frame: Frame, other: Frame) -> bool:
+    """Whether an activation is another one, or that of a comprehension in it."""
+    env: v.Env | None = frame.env if frame.func is other.func else None
+    while env is not None and env is not other.env:
+        env = env.parent
+    return env is not None
+
+
+def _branches(loop: Loop, offset: int) -> Iterator[tuple[int, bool]]:
+    """The tests in the body of a loop in whose branches a call is made, by their place, and in which."""
+    for one in statements(loop.stmt.body):
+        if isinstance(one, m.If):
+            for outcome, block in ((True, one.body), (False, one.orelse)):
+                if holds_call(block, offset):
+                    yield one.start, outcome

@@ -14,6 +14,7 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.averaged import AveragedWeights
 from d9mlint.checks.checkpoints.carried_on import carried_on, saved_in, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.drawn_between import Drawn, DrawnBetween
 from d9mlint.checks.checkpoints.failed_loads import LOAD, FailedLoads
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
@@ -24,6 +25,7 @@ from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
 from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
+from d9mlint.checks.checkpoints.rng_calls import RESTORES, STATES
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
@@ -85,21 +87,6 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found")
 
-STATES = {
-    "torch.get_rng_state": "torch",
-    "torch.random.get_rng_state": "torch",
-    "torch.cuda.get_rng_state": "cuda",
-    "torch.cuda.get_rng_state_all": "cuda",
-    "numpy.random.get_state": "numpy",
-    "random.getstate": "python",
-}
-RESTORES = {
-    "torch.set_rng_state": "torch",
-    "torch.cuda.set_rng_state": "cuda",
-    "torch.cuda.set_rng_state_all": "cuda",
-    "numpy.random.set_state": "numpy",
-    "random.setstate": "python",
-}
 NAMES = {"torch": "torch", "cuda": "CUDA", "numpy": "NumPy", "python": "Python"}
 _DRAWN = "drawn:"
 """What is noted of loops in which an RNG is drawn from, with the RNG behind it."""
@@ -277,7 +264,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
+class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -827,6 +814,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 self.split_in[key.id, loop.key] = True
 
     def _save(self, call: CallEvent, content: v.Value, place: Where, role: RoleEntry | None) -> None:
+        self.stored_between(call, content)
         sites, hidden = owners(content)
         self.kept.update(sites)
         given = _given(call, role)
@@ -1250,12 +1238,22 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
             if lacks:
                 reported.add((place.site.path, place.scope))
                 ranked = self.in_ranks and any(rng in NAMES for rng in wanted)
+                between = [] if open_world else self._between_help(place, wanted)
                 self.report(
                     "DET601",
                     place,
                     f"checkpoint does not save {listed(lacks)}; a resumed run diverges from an uninterrupted one",
-                    _remedy(
-                        orders if only_orders else [], only_workers, persistent, ranked, self._given_to(place)
+                    "; ".join(
+                        [
+                            _remedy(
+                                orders if only_orders else [],
+                                only_workers,
+                                persistent,
+                                ranked,
+                                self._given_to(place),
+                            ),
+                            *between,
+                        ]
                     ),
                     subject=place.subject,
                     # An edit that saves a part of it would only seem to be enough.
@@ -1264,6 +1262,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                     or if_given
                     or weights
                     or ranked
+                    or between
                     or place.subject != _SAVE
                     or self._loaded_elsewhere(place)
                     else (*wanted, *(() if open_world else self._loaded_here(place))),
@@ -1287,6 +1286,7 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                     else f"begin the loop with the number that is loaded as `{key}`",
                     subject=key,
                 )
+        self._between_rounds()
         missing = set(self.saved.known()) - set(self.restored.known())
         forgotten = self._forgotten()
         if missing or forgotten:
@@ -1294,16 +1294,52 @@ class Checkpoints(AveragedWeights, FailedLoads, FilledLists, OwnDraws, Rule):
                 rngs = [rng for rng in NAMES if rng in missing]
                 lacking = [*(f"the {kind} state" for kind in forgotten), *rng_states(rngs)]
                 states = f"{listed(lacking)} {'is' if len(rngs) + len(forgotten) == 1 else 'are'}"
+                early = self.drawn_after_load(rngs, set(self.trains_in.known()))
                 calls = [f"`load_state_dict` of the {kind}" for kind in forgotten]
                 calls += [f"`{RESTORE_CALLS[rng]}`" for rng in rngs]
                 self.report(
                     "DET602",
                     place,
                     f"{states} saved but never restored, so resumed training continues from a different state",
-                    f"restore on load with {listed(calls)}{_OF_RANKS if self.in_ranks and rngs else ''}",
+                    f"restore on load with {listed(calls)}{_OF_RANKS if self.in_ranks and rngs else ''}"
+                    f"{f', {_before_loop(early)}' if early else ''}",
                     subject=place.subject,
-                    remedy=() if forgotten or self.in_ranks or place.subject != LOAD else tuple(rngs),
+                    remedy=()
+                    if forgotten or early or self.in_ranks or place.subject != LOAD
+                    else tuple(rngs),
                 )
+
+    def _between_rounds(self) -> None:
+        """States of RNGs that are saved before a round draws for the last time, or restored too early."""
+        training = set(self.trains_in.known())
+        for drawn in self.drawn_late(training, self.seeded_in):
+            self.report(
+                "DET601",
+                drawn.place,
+                f"{drawn.name} draws from the {NAMES[drawn.rng]} RNG after the checkpoint of the same round has saved its "
+                "state: a resumed run goes on with the state from before this draw",
+                "save the checkpoint at the end of the round",
+                subject=drawn.name.strip("`"),
+            )
+        for restored, drawn in self.drawn_early(training):
+            self.report(
+                "DET602",
+                restored.place,
+                f"the {NAMES[drawn.rng]} RNG state is restored before {drawn.name} draws from it, so resumed training "
+                "continues from a different state",
+                f"restore it right before the loop that trains, after {drawn.name}",
+                subject=RESTORE_CALLS[drawn.rng],
+            )
+
+    def _between_help(self, place: Where, wanted: list[str]) -> list[str]:
+        """What else to do about RNG states that a checkpoint lacks: when to save and restore them."""
+        training = set(self.trains_in.known())
+        late = self.drawn_after_save(place, wanted, training)
+        early = self.drawn_after_load(wanted, training)
+        return [
+            *([f"save it at the end of the round, after {late[0].name}"] if late else []),
+            *([f"restore the RNG states {_before_loop(early)}"] if early else []),
+        ]
 
     def _unless(self, found: set[str]) -> str:
         """What other programs may show, so that there is less to report of a checkpoint that holds something."""
@@ -1740,6 +1776,11 @@ def continues_from_epoch(interp: RunView, call: CallEvent) -> bool:
 
 def _is_start(epoch: v.Value) -> bool:
     return isinstance(epoch, v.Lit) and epoch.value == -1
+
+
+def _before_loop(early: list[Drawn]) -> str:
+    """When to restore states from which something is drawn before the loop."""
+    return f"right before the loop that trains, after {early[0].name}"
 
 
 def rng_states(rngs: list[str]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from d9mlint.checks.base import Rule
-from d9mlint.checks.checkpoints.stages import holds_call
+from d9mlint.checks.checkpoints.rounds import InRound, in_round, offset_in
 from d9mlint.checks.checkpoints.states import is_scaler, is_scheduler, optimizes, owners, saved, saves
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent
@@ -15,27 +15,6 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
-from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import statements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from d9mlint.interp.events import Loop
-    from d9mlint.interp.view import RunView
-
-
-class InRound(NamedTuple):
-    """Where in the body of a loop something is done, and in which branches of its tests."""
-
-    loop: str
-    offset: int
-    branches: frozenset[tuple[int, bool]]
-
-    def follows(self, other: InRound) -> bool:
-        """Whether it is done after something else in the same round."""
-        apart = any((test, not outcome) in other.branches for test, outcome in self.branches)
-        return self.loop == other.loop and self.offset > other.offset and not apart
 
 
 class SteppedLate(Rule):
@@ -81,7 +60,7 @@ class SteppedLate(Rule):
         """A step is taken."""
         given = [call.owner, *call.args.pos] if call.api.endswith(".step") else []
         if any(isinstance(one, v.Obj) and optimizes(one) for one in given):
-            offsets = ((loop.key, _offset_in(self.run, loop, call.node)) for loop in self.run.loops)
+            offsets = ((loop.key, offset_in(self.run, loop, call.node)) for loop in self.run.loops)
             self.trained.update((key, offset) for key, offset in offsets if offset is not None)
             return
         sites = self._advancing(call)
@@ -119,10 +98,7 @@ class SteppedLate(Rule):
     def _here(self, node: Any) -> InRound | None:
         """Where a call is made in the body of the innermost loop."""
         loop = self.run.loops[-1] if self.run.loops and self.run.entry is not None else None
-        offset = _offset_in(self.run, loop, node) if loop is not None else None
-        if loop is None or offset is None:
-            return None
-        return InRound(loop.key, offset, frozenset(_branches(loop, offset)))
+        return in_round(self.run, loop, node) if loop is not None else None
 
     def _advancing(self, call: CallEvent) -> list[Site]:
         """Where the scheduler, scaler or average of weights was made whose method is called."""
@@ -133,23 +109,3 @@ class SteppedLate(Rule):
             if is_scheduler(one.type) or is_scaler(one.type) or self.run.kb.role(one.api, "averages")
         ]
         return [site for site in made if site is not None]
-
-
-def _offset_in(run: RunView, loop: Loop, node: Any) -> int | None:
-    """Where a call is made in the code of a loop, in its function or one that it calls."""
-    frame, offset = run.frame, node.start
-    while frame.env is not loop.frame.env:
-        site = frame.call_site
-        if frame.caller is None or site is None:
-            return None
-        frame, offset = frame.caller, site.start
-    return int(offset)
-
-
-def _branches(loop: Loop, offset: int) -> Iterator[tuple[int, bool]]:
-    """The tests in the body of a loop in whose branches a call is made, by their place, and in which."""
-    for one in statements(loop.stmt.body):
-        if isinstance(one, m.If):
-            for outcome, block in ((True, one.body), (False, one.orelse)):
-                if holds_call(block, offset):
-                    yield one.start, outcome
