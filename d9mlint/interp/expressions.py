@@ -621,16 +621,13 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
         other_part(interp, node, test.answer)
         (body if test.answer else orelse)()
     chosen = outcome[0] if test.answer else outcome[1]
-    if test.option and isinstance(chosen, v.Lit) and chosen.option and isinstance(node.orelse, m.IfExp):
-        # A chain: each of its options gives another value.
-        return v.Lit(chosen.value, either_given(test.option, chosen.option))
-    if test.option and isinstance(chosen, v.Lit) and not chosen.option:
+    is_chain = isinstance(node.orelse, m.IfExp)
+    if test.option and isinstance(chosen, v.Lit) and (not chosen.option or is_chain):
         other = outcome[bool(test.answer)]
-        return (
-            switch(interp, chosen, other, test.option)
-            if is_switch(chosen)
-            else v.Lit(chosen.value, test.option)
-        )
+        # Each option of a chain gives another value.
+        option = either_given(test.option, chosen.option) if chosen.option else test.option
+        nothing = is_switch(v.Lit(chosen.value)) or chosen.instead is not None
+        return switch(interp, chosen, other, option) if nothing else v.Lit(chosen.value, option)
     return unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
 
 
