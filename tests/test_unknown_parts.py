@@ -49,6 +49,7 @@ def test_a_library_of_which_nothing_is_known_is_named(tmp_path: Path) -> None:
     for library, said in (
         ("meshes_of_others", "calls `meshes_of_others`, of which"),
         ("PIL", "draws nothing"),
+        ("six", "draws nothing"),
     ):
         program = PROGRAM.replace("import torch\n", f"import {library}\nimport torch\n", 1).replace(
             "return self.change", f"{library}.load(index)\n        return self.change", 1
