@@ -101,7 +101,10 @@ class DrawnBetween:
     def _asks(self) -> bool:
         if self.run.entry is None or CPU_CONTEXT in self.run.contexts or _FORKED in self.run.contexts:
             return False
-        return bool(self.later_sets or self.saved_in)
+        if not (self.later_sets or self.saved_in):
+            return False
+        # A generator draws when it is asked for the next value, wherever that is.
+        return not any(one.func is not None and one.func.fn.is_generator for one in self.run.stack())
 
     def _draws(self, rng: str, node: Any, name: str) -> None:
         node = self._in_statement(node)
