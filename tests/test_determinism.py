@@ -31,7 +31,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("form", ["full", "json", "sarif"])
+@pytest.mark.parametrize(
+    "form", ["json", *(pytest.param(form, marks=pytest.mark.full) for form in ("full", "sarif"))]
+)
 def test_same_bytes_for_any_number_of_jobs_hash_seed_and_state_of_the_cache(
     run: Run, tree: Path, form: str
 ) -> None:

@@ -444,6 +444,7 @@ def test_an_op_without_a_recipe_takes_the_samples_of_torch_and_is_weak() -> None
     assert "operator database has no sample of torch.nosuch" in unknown.reason
 
 
+@pytest.mark.full
 def test_compiled_code_is_run() -> None:
     compiled = recipe(
         "compiled", "return COMPILE(lambda x: x.sin() * 2)(i.x)", needs=["compile"], dtypes=["float32"]
