@@ -67,6 +67,8 @@ class DrawnBetween:
     memory: Memory
     later_draws = remembered(list[Drawn])
     """What is drawn once something was loaded or saved."""
+    seen_draws = remembered(set[tuple[Any, ...]])
+    """Those of them that are noted, by their places, calls and loops, and by what was restored and saved before."""
     later_sets = remembered(list[Set])
     """Where states of RNGs that were loaded are restored, and objects are given theirs."""
     begun_later = remembered_table(str, int)
@@ -110,6 +112,13 @@ class DrawnBetween:
         node = self._in_statement(node)
         if node is None:
             return
+        # Where nothing was restored or saved since, the same draw again tells nothing new.
+        calls = tuple(one.call_site for one in self.run.stack())
+        loops = tuple(one.key for one in self.run.loops)
+        seen = (rng, self.run.here(node), calls, loops, len(self.later_sets), len(self.saved_in))
+        if seen in self.seen_draws:
+            return
+        self.seen_draws.add(seen)
         place = Where(self.run, node, name)
         at = tuple(one for loop in self.run.loops if (one := in_round(self.run, loop, node)) is not None)
         self.later_draws.append(Drawn(rng, place, name, at, tests_around(self.run, node), place.given))

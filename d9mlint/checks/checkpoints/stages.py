@@ -129,9 +129,14 @@ def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[_Holding]:
         block = next((part for part in parts if holds_call(part, offset)), [])
 
 
-def holds_call(block: Sequence[Any], offset: int) -> bool:
+def holds_call(block: Sequence[m.Stmt], offset: int) -> bool:
     """Whether a call that begins at a place is in a block."""
-    return any(isinstance(one, m.Call) and one.start == offset for one in nodes(block))
+    # Of statements in source order only the last that begins before can hold it; a decorator stands before its definition.
+    after = next((i for i, one in enumerate(block) if one.start > offset), len(block))
+    around = block[max(after - 1, 0) : after]
+    if after < len(block) and isinstance(block[after], (m.FunctionDef, m.ClassDef)):
+        around = [*around, block[after]]
+    return any(isinstance(one, m.Call) and one.start == offset for one in nodes(around))
 
 
 def _asked(frame: Frame, body: list[m.Stmt], test: m.Expr, outcome: bool) -> Iterator[Test]:
