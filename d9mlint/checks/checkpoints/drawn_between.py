@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.checkpoints.rng_calls import RESTORES, STATES
 from d9mlint.checks.checkpoints.rounds import InRound, in_round
-from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
+from d9mlint.checks.checkpoints.stages import Test, body_of, exclude, is_in_loop, tests_around
 from d9mlint.checks.checkpoints.weights import sources
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
@@ -67,8 +67,6 @@ class DrawnBetween:
     memory: Memory
     later_draws = remembered(list[Drawn])
     """What is drawn once something was loaded or saved."""
-    seen_draws = remembered(set[tuple[Any, ...]])
-    """Those of them that are noted, by their places, calls and loops, and by what was restored and saved before."""
     later_sets = remembered(list[Set])
     """Where states of RNGs that were loaded are restored, and objects are given theirs."""
     begun_later = remembered_table(str, int)
@@ -101,27 +99,31 @@ class DrawnBetween:
                 self._draws("torch", None, _ITERATES)
 
     def _asks(self) -> bool:
-        if self.run.entry is None or CPU_CONTEXT in self.run.contexts or _FORKED in self.run.contexts:
+        if self.run.entry is None:
             return False
         if not (self.later_sets or self.saved_in):
+            return False
+        if CPU_CONTEXT in self.run.contexts or _FORKED in self.run.contexts:
             return False
         # A generator draws when it is asked for the next value, wherever that is.
         return not any(one.func is not None and one.func.fn.is_generator for one in self.run.stack())
 
     def _draws(self, rng: str, node: Any, name: str) -> None:
         node = self._in_statement(node)
-        if node is None:
+        if node is None or not self._may_count(node):
             return
-        # Where nothing was restored or saved since, the same draw again tells nothing new.
-        calls = tuple(one.call_site for one in self.run.stack())
-        loops = tuple(one.key for one in self.run.loops)
-        seen = (rng, self.run.here(node), calls, loops, len(self.later_sets), len(self.saved_in))
-        if seen in self.seen_draws:
-            return
-        self.seen_draws.add(seen)
         place = Where(self.run, node, name)
         at = tuple(one for loop in self.run.loops if (one := in_round(self.run, loop, node)) is not None)
         self.later_draws.append(Drawn(rng, place, name, at, tests_around(self.run, node), place.given))
+
+    def _may_count(self, node: m.Call) -> bool:
+        """Whether a draw may be between a state and a loop that trains, or follow in a round in which something was saved.
+        What the functions draw that a round calls before is asked for nowhere, and calls in which more is asked are
+        remembered for fewer circumstances."""
+        loops = {one.key for one in self.run.loops}
+        if not loops or any(at.loop in loops for _, at in self.saved_in):
+            return True
+        return isinstance(self.run.statement, m.For) or is_in_loop(body_of(self.run.frame), node.start)
 
     def _in_statement(self, node: Any) -> m.Call | None:
         """A call of the statement that is running, by which the place is known where something is drawn: a layer, or a

@@ -65,8 +65,8 @@ def tests_around(run: RunView, node: Any, alone: bool = False) -> frozenset[Test
     frame: Frame | None = run.frame
     offset = node.start
     while frame is not None:
-        body = _body(frame)
-        if _is_in_loop(body, offset):
+        body = body_of(frame)
+        if is_in_loop(body, offset):
             # Each round may take another branch.
             branches.clear()
         for test, outcome, place in _tests_of(body, offset):
@@ -79,7 +79,8 @@ def tests_around(run: RunView, node: Any, alone: bool = False) -> frozenset[Test
     return frozenset(found if alone else found | branches)
 
 
-def _body(frame: Frame) -> list[m.Stmt]:
+def body_of(frame: Frame) -> list[m.Stmt]:
+    """The body that runs in a frame."""
     return frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
 
 
@@ -91,7 +92,7 @@ def _tests_of(body: list[m.Stmt], offset: int) -> tuple[_Holding, ...]:
     return known[1]
 
 
-def _is_in_loop(body: list[m.Stmt], offset: int) -> bool:
+def is_in_loop(body: list[m.Stmt], offset: int) -> bool:
     """Whether a call in a body is made in each round of a loop; memoised while the body lives."""
     known = _in_loops.get((id(body), offset))
     if known is None or known[0] is not body:
