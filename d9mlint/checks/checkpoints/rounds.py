@@ -223,7 +223,7 @@ def offset_in(run: RunView, loop: Loop, node: Any) -> int | None:
 
 
 def _runs_in(frame: Frame, other: Frame) -> bool:
-    """Whether an activation is another one, or that of a comprehension in it."""
+    """Whether an activation is a different one, or that of a comprehension in it."""
     env: v.Env | None = frame.env if frame.func is other.func else None
     while env is not None and env is not other.env:
         env = env.parent
