@@ -73,6 +73,21 @@ def test_deterministic_mode_names_the_only_op_that_needs_it(tmp_path: Path) -> N
     assert "Embedding" not in beside
 
 
+def test_deterministic_mode_names_the_first_call_for_which_it_matters(tmp_path: Path) -> None:
+    text = (
+        "import somewhere\nimport torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"
+        "    model = nn.Sequential({}).cuda()\n    model(torch.ones(8, 2, 4, device='cuda')).mean().backward()\n"
+    )
+    for layer, said in (
+        ("nn.Conv1d(2, 2, 3)", "`torch.nn.Conv1d` may differ between runs without the mode"),
+        ("somewhere.Layer()", "the ops of `somewhere.Layer` are not known"),
+    ):
+        (tmp_path / "train.py").write_text(text.format(layer))
+        found = lint(tmp_path, {"device": "cuda", "torch-version": "2.12"}).items
+        (mode,) = [one.finding for one in found if one.finding.code == "DET302"]
+        assert [step.message for step in mode.flow] == [said]
+
+
 def test_what_raises_in_the_mode_of_newer_releases_is_fixed_first(tmp_path: Path) -> None:
     text = (
         "import torch\nfrom torch import nn\n\nif __name__ == '__main__':\n    torch.manual_seed(0)\n"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, TypeVar
 
-from d9mlint.base.findings import VARIABLE, WARNS, Confidence, Severity
+from d9mlint.base.findings import VARIABLE, WARNS, Confidence, Severity, Step
 from d9mlint.base.options import given_in_words, giving_help
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
@@ -13,6 +14,7 @@ from d9mlint.checks.settings.mode_effects import (
     CALLED,
     OPS,
     changes,
+    has_known_ops,
     is_unknown_result,
     may_change,
     passes_back_alone,
@@ -42,16 +44,19 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library.records import TUPLE_TYPE
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.listening import on, on_call, on_call_if
-from d9mlint.interp.memory import marks_path, remembered, remembered_once, remembered_table
+from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OF_CUDNN
 from d9mlint.interp.tensors import is_still, no_gradient
+from d9mlint.ir.traversal import called_name
 from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
+    from d9mlint.interp.memory import Table
     from d9mlint.interp.view import RunView
 
+K = TypeVar("K", bound=Hashable)
 
 MODE = "torch.use_deterministic_algorithms(True)"
 CUBLAS_HELP = f'set os.environ["{CUBLAS}"] = ":4096:8" before torch is imported'
@@ -84,6 +89,8 @@ class DeterministicMode(Rule):
     wrappers = remembered_table(tuple[str, int], bool)
     iterated = remembered_table(tuple[str, int], bool)
     """What code that is not known makes of loaders, by where that is, and what of it is iterated."""
+    reasons = noted(list[tuple[Hashable, Step]])
+    """What the first of each of these was, by its key."""
     hidden = remembered_table(str, bool)
     """What gave models, called with gradients, of which nobody knows what ops they call."""
 
@@ -98,11 +105,25 @@ class DeterministicMode(Rule):
             made = self.run.here(call.node)
             for excused in changes(self.run, call):
                 if not excused and wraps_loader(self.run, call):
-                    self.wrappers[made.path, made.end] = True
+                    self._note(self.wrappers, (made.path, made.end), call)
                 elif passes_back_alone(self.run, call):
-                    self.layers[made.path, made.end, excused] = True
+                    self._note(self.layers, (made.path, made.end, excused), call)
                 else:
-                    self.changed[excused] = True
+                    self._note(self.changed, excused, call)
+
+    def _note(self, of: Table[K, bool], key: K, call: CallEvent) -> None:
+        """Note that the mode may change something in a call."""
+        if key not in of:
+            of[key] = True
+            name = call.api.removesuffix(CALLED)
+            text = f"`{called_name(call.node) if name.startswith('?') else name}`"
+            known = has_known_ops(self.run, call)
+            reason = (
+                f"{text} may differ between runs without the mode"
+                if known
+                else f"the ops of {text} are not known"
+            )
+            self.reasons.add((key, Step(*self.run.here(call.node), reason)))
 
     @on(ObjectCallEvent)
     def called(self, event: ObjectCallEvent) -> None:
@@ -114,8 +135,10 @@ class DeterministicMode(Rule):
         if layer and event.obj.node is not None and event.obj.file is not None:
             module = (event.obj.file.path, event.obj.node.end)
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
-        if not still and is_unknown_result(self.run, event.obj):
+        if not still and is_unknown_result(self.run, event.obj) and () not in self.changed:
             self.changed[()] = True
+            reason = f"the ops of the result of `{event.obj.api}` are not known"
+            self.reasons.add(((), Step(*self.run.here(event.node), reason)))
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
             if self.run.kb.role(made.api, "hides-ops") is not None and not no_gradient(self.run):
@@ -135,8 +158,15 @@ class DeterministicMode(Rule):
     @on(DecoratorEvent)
     def decorated(self, event: DecoratorEvent) -> None:
         """Something is decorated: what then runs may be other code."""
-        if isinstance(event.decorator, v.Ext) and may_change(self.run.kb, event.decorator.name):
+        decorator = event.decorator
+        if (
+            isinstance(decorator, v.Ext)
+            and may_change(self.run.kb, decorator.name)
+            and () not in self.changed
+        ):
             self.changed[()] = True
+            reason = f"the ops of what `{decorator.name}` decorates are not known"
+            self.reasons.add(((), Step(*self.run.here(event.node), reason)))
 
     @on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
     def mode(self, call: CallEvent) -> None:
@@ -236,16 +266,17 @@ class DeterministicMode(Rule):
             if setting.option
             else (trainer or _mode_help(self.run, cudnn, process, place.aside)) + self._of_hidden()
         )
+        matters, reason = self._matters()
         self.report(
             "DET302",
-            place,
+            place if reason is None else place.with_flow((*place.flow, reason)),
             message + unless,
             help,
             subject="torch",
             severity=Severity.ADVICE if _is_trial(self.run) else None,
             confidence=Confidence.MEDIUM if unless else None,
             entry_wide=True,
-            only_with=() if self._matters() else OPS,
+            only_with=() if matters else OPS,
             alone="no op that the program runs is known to vary without the mode",
             remedy=(
                 RAISING,
@@ -282,21 +313,21 @@ class DeterministicMode(Rule):
             "`warn_only=True` names them"
         )
 
-    def _matters(self) -> bool:
-        """Whether deterministic mode may change something beside the ops that are reported."""
+    def _matters(self) -> tuple[bool, Step | None]:
+        """Whether deterministic mode may change something beside the ops that are reported, and the first such thing."""
         if self.run.exhausted:
-            return True
-        if any(made not in self.iterated for made in self.wrappers.known()):
-            return True
-        found = [
-            *self.changed.known(),
+            return True, None
+        found: list[tuple[Hashable, tuple[str, ...]]] = [
+            *((made, ()) for made in self.wrappers.known() if made not in self.iterated),
+            *((modes, modes) for modes in self.changed.known()),
             *(
-                modes
+                ((path, end, modes), modes)
                 for path, end, modes in self.layers.known()
                 if self.passed_back.get((path, end)) is not False
             ),
         ]
-        return any(not any(map(self._is_on, modes)) for modes in found)
+        deciding = {key for key, modes in found if not any(map(self._is_on, modes))}
+        return bool(deciding), next((step for key, step in self.reasons if key in deciding), None)
 
     def _is_on(self, mode: str) -> bool:
         """Whether another mode is on wherever the program trains, as in a process that it starts, or at its end."""

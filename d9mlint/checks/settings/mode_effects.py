@@ -78,6 +78,12 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     return [()]
 
 
+def has_known_ops(run: RunView, call: CallEvent) -> bool:
+    """Whether something in one of these calls is known to depend on the mode."""
+    name = call.api.removesuffix(CALLED)
+    return any(_switched(run.kb, layer) for layer in (name, *made_of(run, name, call.args)))
+
+
 def _is_looked_at(run: RunView, trainer: v.Value | None, trained: RoleEntry) -> bool:
     """Whether what a trainer trains has been looked at where it was made: a module of the program, or of a library."""
     model = trainer.args.get(trained.arg, trained.pos) if isinstance(trainer, (v.Obj, v.Inst)) else None
