@@ -891,6 +891,7 @@ ROLES = {
     "rounds-down": "gives the whole number below a value",
     "shaped-as-index": "gives a tensor with the shape of the index that it is given",
     "removes-single": "removes dimensions of one entry",
+    "flattens": "makes one dimension of all",
     "all-different": "gives numbers, none of which is there twice",
     "gives-pair": "gives two of what it gives otherwise",
     "gives-something": "never gives None",

@@ -241,6 +241,7 @@ Role = Literal[
     "registers-hook",
     "starts",
     "starts-named",
+    "flattens",
     "removes-single",
     "reorders",
     "repeats",
