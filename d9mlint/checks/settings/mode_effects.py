@@ -54,6 +54,8 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if name.startswith("?."):
         # Of methods of the project, what may be meant is run unless too many are.
         method = name.rpartition(".")[2]
+        if _is_part(run, call.owner):
+            return []
         candidates = run.methods_named(method)
         return [()] if candidates and (method in COMMON_METHODS or len(candidates) > MAX_GUESSES) else []
     trained = run.kb.role(name, _TRAINS_MODEL)
@@ -76,6 +78,16 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) or _is_of_optimizer(run, call):
         return found
     return [()]
+
+
+def _is_part(run: RunView, value: v.Value | None) -> bool:
+    """Whether a value is an attribute of what a library gave of which the mode changes nothing, as the actions of an
+    environment: no class of the program defines its methods."""
+    while isinstance(value, v.Member):
+        value = value.owner
+        if isinstance(value, v.Obj):
+            return not is_module(run, value) and _is_unchanged(run.kb, value.api)
+    return False
 
 
 def has_known_ops(run: RunView, call: CallEvent) -> bool:
