@@ -353,6 +353,7 @@ class Hazards(Rule):
                 remedy=("rng", *entry.unless_seeded[:1])
                 if entry.rule == "DET701" and entry.unless_seeded
                 else (),
+                cause=self._seed_of(entry),
                 library=entry.library,
             )
 
@@ -360,6 +361,13 @@ class Hazards(Rule):
             self.run.later(report)
         else:
             report()
+
+    def _seed_of(self, entry: HazardEntry) -> tuple[str, ...]:
+        """The rule about the seed that makes something harmless, and the generator that it seeds."""
+        if len(entry.unless_seeded) != 1:
+            return ()
+        (rng,) = entry.unless_seeded
+        return self.run.kb.generators[rng].rule, rng
 
     def _of_machine(self, entry: HazardEntry, node: Any) -> dict[str, str]:
         """The arguments with which conditions compare a number and which are computed from how many processors the

@@ -52,6 +52,7 @@ class Sampling(Rule):
             "call `transformers.set_seed(0)` first, or decode greedily",
             subject="generate",
             remedy=("rng", "torch"),
+            cause=("DET101", "torch"),
         )
 
     @on_call("vllm.SamplingParams")

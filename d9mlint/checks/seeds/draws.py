@@ -1025,6 +1025,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             confidence=Confidence(entry.confidence) if entry.confidence != "high" else None,
             entry_wide=True,
             remedy=("rng", rng),
+            cause=(generator.rule, rng),
         )
 
     @on(GlobalDrawEvent)
