@@ -116,7 +116,8 @@ class DeterministicMode(Rule):
         if key not in of:
             of[key] = True
             name = call.api.removesuffix(CALLED)
-            text = f"`{called_name(call.node) if name.startswith('?') else name}`"
+            name = called_name(call.node) if name.startswith("?") else name
+            text = f"`{name}`" if name else "what is called here"
             known = has_known_ops(self.run, call)
             reason = (
                 f"{text} may differ between runs without the mode"
