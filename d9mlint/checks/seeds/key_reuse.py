@@ -52,8 +52,8 @@ class Use(NamedTuple):
     """Where a key was used: the place, the call, the key's name, the loops around it, whether in a branch, the variable
     or attribute that it was read from, the object whose method it was given to, when, what folds something into the
     key before it draws, the calls that stand in these loops of functions that are given the key, into how many keys it
-    is split, as far as that is known, which of the loops are run round by round, and whether the key is one of several that
-    an index picks."""
+    is split, as far as that is known, which of the loops are run round by round, whether the key is one of several that
+    an index picks, and the function that code which no entry point reaches is in: nobody calls it."""
 
     place: Where
     call: str
@@ -68,6 +68,7 @@ class Use(NamedTuple):
     parts: int | None
     unrolled: tuple[str, ...]
     picked: bool
+    uncalled: tuple[str, int] | None
 
 
 class Rounds(NamedTuple):
@@ -151,8 +152,11 @@ class Keys(Rule):
         # Where branches have met in each of which the key was used, one of these uses was made, if any.
         folds = self.run.kb.role(call.api, "folds-key")
         folding = folds.id if folds is not None else ""
+        uncalled = _uncalled(self.run)
         uses = [
-            use for of, use in self.used.items() if of.partition(_AT)[0] == key and use.folding == folding
+            use
+            for of, use in self.used.items()
+            if of.partition(_AT)[0] == key and use.folding == folding and use.uncalled == uncalled
         ]
         parts = _parts(self.run, call)
         met = [use for use in uses if not self.run.exclusive(use.time)]
@@ -200,6 +204,7 @@ class Keys(Rule):
             parts,
             _unrolled(self.run),
             _is_picked(self.run, node),
+            uncalled,
         )
         self.used[f"{key}{_AT}{use.place.site.start}"] = use
         # What a round is given, it may hand on otherwise.
@@ -383,6 +388,14 @@ def _given_in(interp: RunView, place: Where, key: v.Obj) -> tuple[GivenIn, ...]:
             frame = frames[step]
             found.append(GivenIn(loop.key, frame.label, place.called_by(frame, step)))
     return tuple(found)
+
+
+def _uncalled(run: RunView) -> tuple[str, int] | None:
+    """The function in which code stands that no entry point reaches. Several may find the same object, as the methods of a
+    test: that they run one after the other is not known."""
+    if run.entry is not None:
+        return None
+    return next((frame.func.key for frame in run.stack() if frame.func is not None), None)
 
 
 def _unrolled(interp: RunView) -> tuple[str, ...]:
