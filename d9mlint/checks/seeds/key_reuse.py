@@ -168,10 +168,10 @@ class Keys(Rule):
             if owner and owner == known.owner and call.api.endswith(".init"):
                 # A second copy of the first weights: a target network begins as the network that it follows.
                 return
-            same = self.run.here(call.node) == known.place.site
+            place = Where(self.run, call.node, call.api)
+            same = place.site == known.place.site
             if same and not _given_again(self.run, call, name):
                 return
-            place = Where(self.run, call.node, call.api)
             given = self._giving(known) if same and place.flow == known.place.flow else None
             if given is not None:
                 self._given_in_rounds(given, place.subject)
