@@ -10,14 +10,18 @@ from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent
+from d9mlint.interp.events import CallEvent, EndEvent, Loop, LoopEvent
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.naming import running
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
+from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import stores_of, times_stored
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RoleEntry
@@ -92,8 +96,22 @@ class BegunAgain(Rule):
     def loop(self, event: LoopEvent) -> None:
         """A loop begins."""
         loop, begins = event
-        if begins and counts_from_zero(loop) and not self.run.loops.nested:
+        if begins and counts_from_zero(loop) and not self.run.loops.nested and not self._may_go_on(loop):
             self.loops.setdefault(loop.key, lambda: Where(self.run, loop.stmt, "epochs"))
+
+    def _may_go_on(self, loop: Loop) -> bool:
+        """Whether a loop begins with a number that the function sets in several places: where it restores a run, too."""
+        function = running(self.run)
+        given = (
+            loop.stmt.iter.args[:-1]
+            if isinstance(loop.stmt, m.For) and isinstance(loop.stmt.iter, m.Call)
+            else []
+        )
+        names = [one.id for one in nodes(given) if isinstance(one, m.Name)]
+        return function is not None and any(
+            times_stored(function, name) > 1 or ("." in name and stores_of(function, name.rpartition(".")[2]))
+            for name in names
+        )
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
