@@ -21,7 +21,7 @@ from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import stores_of, times_stored
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RoleEntry
@@ -100,17 +100,23 @@ class BegunAgain(Rule):
             self.loops.setdefault(loop.key, lambda: Where(self.run, loop.stmt, "epochs"))
 
     def _may_go_on(self, loop: Loop) -> bool:
-        """Whether a loop begins with a number that the function sets in several places: where it restores a run, too."""
-        function = running(self.run)
-        given = (
-            loop.stmt.iter.args[:-1]
-            if isinstance(loop.stmt, m.For) and isinstance(loop.stmt.iter, m.Call)
-            else []
-        )
-        names = [one.id for one in nodes(given) if isinstance(one, m.Name)]
-        return function is not None and any(
+        """Whether a loop begins with a number that the function sets in several places, or counts to one that it lessens:
+        where it restores a run, too."""
+        function, counted = running(self.run), loop.stmt.iter if isinstance(loop.stmt, m.For) else None
+        if function is None or not isinstance(counted, m.Call):
+            return False
+        *first, last = [
+            [one.id for one in nodes([arg]) if isinstance(one, m.Name)] for arg in counted.args[:2]
+        ]
+        return any(
             times_stored(function, name) > 1 or ("." in name and stores_of(function, name.rpartition(".")[2]))
-            for name in names
+            for name in (name for names in first for name in names)
+        ) or any(
+            isinstance(one, m.AugAssign)
+            and one.op == "-"
+            and isinstance(one.target, m.Name)
+            and one.target.id in last
+            for one in statements(function.body)
         )
 
     @on(EndEvent)
