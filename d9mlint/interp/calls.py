@@ -1388,6 +1388,9 @@ def callbacks(
         contexts.append(EACH_ELEMENT)
     if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "reads-no-variables") is not None:
         contexts.append(TAKEN_UP)
+    if interp.kb.role(name, "calls-later") is not None:
+        _put_off(interp, contexts, run)
+        return None
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)
@@ -1449,6 +1452,20 @@ def _calls_back(api: str) -> bool:
     if head == "builtins":
         return last in _CALLING_BUILTINS
     return not api.startswith(_LOOKING_ON) and not api.endswith(_SHUFFLE)
+
+
+def _put_off(interp: Interp, contexts: list[str], run: Callable[[], object]) -> None:
+    """Run what a library calls for elements when they are asked for, of which it is not followed by whom and where: when the
+    program has seeded all that it seeds."""
+    frame = interp.frame
+
+    def later() -> None:
+        interp.frame, kept = frame, interp.frame
+        with interp.within(*contexts):
+            run()
+        interp.frame = kept
+
+    interp.later(later)
 
 
 # Stages of input pipelines run on the CPU, and no gradient is taken through them.

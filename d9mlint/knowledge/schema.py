@@ -82,6 +82,7 @@ Role = Literal[
     "calls-in-inference",
     "calls-in-training",
     "calls-for-each",
+    "calls-later",
     "calls-methods",
     "calls-on-class",
     "calls-quietly",
