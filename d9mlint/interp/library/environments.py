@@ -4,10 +4,12 @@ around environments: wrappers, and vectors of several."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.library.processes import in_process
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -22,6 +24,8 @@ INSIDE = "@environments"
 """The attribute of a vector or wrapper, also of one whose class the project derives, that holds what is in it."""
 _HANDED_ON = frozenset({"reset", "reset_async", "step", "step_async", "seed"})
 _ANY = v.Args(star=True, dstar=True)
+_Starts = Literal["spawns-environments", "starts-environments"]
+_STARTS: tuple[_Starts, ...] = ("spawns-environments", "starts-environments")
 
 
 def _register(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
@@ -129,9 +133,7 @@ def played(value: v.Value) -> Iterator[v.Inst]:
             yield from played(one.attrs[INSIDE])
 
 
-def begins_with(
-    interp: Interp, api: str, args: v.Args, name: Literal["spawns-environments", "starts-environments"]
-) -> str:
+def begins_with(interp: Interp, api: str, args: v.Args, name: _Starts) -> str:
     """What runs first in the processes that a vector starts for its environments as a role says; empty where it starts
     none so."""
     role = interp.kb.role(api, name)
@@ -171,6 +173,18 @@ def hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node
     if name not in _HANDED_ON:
         return
     name = name.removesuffix("_async")
+    with in_process(interp) if _has_processes(interp, owner) else nullcontext():
+        _hand_on(interp, owner, name, args, node)
+
+
+def _has_processes(interp: Interp, vector: v.Obj | v.Inst) -> bool:
+    """Whether a vector has started processes for its environments."""
+    return isinstance(vector, v.Obj) and any(
+        begins_with(interp, vector.api, vector.args, one) for one in _STARTS
+    )
+
+
+def _hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node: Any) -> None:
     for one in v.alternatives(owner.attrs[INSIDE]):
         if isinstance(one, v.Inst) and isinstance(method := one.cls.find(name), v.Func):
             given: dict[str, v.Value] = {}

@@ -264,7 +264,7 @@ UNNAMED = "the function"
 def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
     """What runs in processes that are started anew: nothing of the parent's state. ``name`` is what begins there."""
     outer, interp.spawned = interp.spawned, name
-    with interp.within(SPAWNED):
+    with interp.within(SPAWNED), in_process(interp):
         found = _run_in_state(interp, _fresh(interp), run, node)
     interp.spawned = outer
     return found
@@ -279,9 +279,21 @@ def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
             if generator.forked == "entropy":
                 state.rng[generator.id] = Rng(UNSEEDED)
     outer, interp.spawned = interp.spawned, name or UNNAMED
-    found = _run_in_state(interp, state, run, node)
+    with in_process(interp):
+        found = _run_in_state(interp, state, run, node)
     interp.spawned = outer
     return found
+
+
+@contextmanager
+def in_process(interp: Interp) -> Iterator[None]:
+    """Around what runs in another process than what runs around it."""
+    HEAP.clock += 1
+    outer, interp.process_began = interp.process_began, HEAP.clock
+    try:
+        yield
+    finally:
+        interp.process_began = outer
 
 
 def in_started(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
