@@ -1311,7 +1311,7 @@ def _call_elsewhere(interp: Interp, api: str, args: v.Args, node: Any) -> None:
                 if isinstance(one, v.Cls):
                     _use_class(interp, one, _ANY, node, None)
 
-    if first := processes.first_in(args):
+    if first := processes.first_in(interp, args):
         processes.in_new_process(interp, first, node, work)
     else:
         work()

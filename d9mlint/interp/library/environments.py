@@ -4,12 +4,12 @@ around environments: wrappers, and vectors of several."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.library.processes import in_process
+from d9mlint.interp.context import THREAD
+from d9mlint.interp.library.processes import UNNAMED, first_in, in_process
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -140,13 +140,12 @@ def begins_with(interp: Interp, api: str, args: v.Args, name: _Starts) -> str:
     if role is None or all_hold(args, role.when) is not True:
         return ""
     given = args.get(role.arg, role.pos)
-    for one in v.alternatives(given) if given is not None else ():
-        for part in one.elts if isinstance(one, v.Items) else [one]:
-            if isinstance(part, v.Cls):
-                return f"{part.cls.name}.__init__"
-            if isinstance(part, v.Func) and part.fn.name.isidentifier():
-                return part.fn.name
-    return "__init__"
+    made = [
+        part
+        for one in (v.alternatives(given) if given is not None else ())
+        for part in (one.elts if isinstance(one, v.Items) else [one])
+    ]
+    return first_in(interp, v.Args(made)) or UNNAMED
 
 
 def _arguments(args: v.Args) -> v.Args:
@@ -173,15 +172,19 @@ def hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node
     if name not in _HANDED_ON:
         return
     name = name.removesuffix("_async")
-    with in_process(interp) if _has_processes(interp, owner) else nullcontext():
+    process = _process_of(interp, owner)
+    if not process:
+        _hand_on(interp, owner, name, args, node)
+        return
+    with interp.within(THREAD), in_process(interp, process):
         _hand_on(interp, owner, name, args, node)
 
 
-def _has_processes(interp: Interp, vector: v.Obj | v.Inst) -> bool:
-    """Whether a vector has started processes for its environments."""
-    return isinstance(vector, v.Obj) and any(
-        begins_with(interp, vector.api, vector.args, one) for one in _STARTS
-    )
+def _process_of(interp: Interp, vector: v.Obj | v.Inst) -> str:
+    """What runs first in the processes that a vector has started for its environments; empty where there are none."""
+    if not isinstance(vector, v.Obj):
+        return ""
+    return next(filter(None, (begins_with(interp, vector.api, vector.args, one) for one in _STARTS)), "")
 
 
 def _hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node: Any) -> None:

@@ -254,7 +254,7 @@ _ANY = v.Args(star=True, dstar=True)
 
 def _named(interp: Interp, func: v.Value) -> str:
     """The name of what begins in a process."""
-    return first_in(v.Args([func])) or interp.spawned
+    return first_in(interp, v.Args([func])) or interp.spawned
 
 
 UNNAMED = "the function"
@@ -263,11 +263,8 @@ UNNAMED = "the function"
 
 def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
     """What runs in processes that are started anew: nothing of the parent's state. ``name`` is what begins there."""
-    outer, interp.spawned = interp.spawned, name
-    with interp.within(SPAWNED), in_process(interp):
-        found = _run_in_state(interp, _fresh(interp), run, node)
-    interp.spawned = outer
-    return found
+    with interp.within(SPAWNED), in_process(interp, name):
+        return _run_in_state(interp, _fresh(interp), run, node)
 
 
 def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
@@ -278,22 +275,20 @@ def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
         for generator in interp.kb.generators.values():
             if generator.forked == "entropy":
                 state.rng[generator.id] = Rng(UNSEEDED)
-    outer, interp.spawned = interp.spawned, name or UNNAMED
-    with in_process(interp):
-        found = _run_in_state(interp, state, run, node)
-    interp.spawned = outer
-    return found
+    with in_process(interp, name or UNNAMED):
+        return _run_in_state(interp, state, run, node)
 
 
 @contextmanager
-def in_process(interp: Interp) -> Iterator[None]:
-    """Around what runs in another process than what runs around it."""
+def in_process(interp: Interp, name: str) -> Iterator[None]:
+    """Around what runs in another process than what runs around it. ``name`` is what begins there."""
     HEAP.clock += 1
-    outer, interp.process_began = interp.process_began, HEAP.clock
+    outer = interp.spawned, interp.process_began
+    interp.spawned, interp.process_began = name, HEAP.clock
     try:
         yield
     finally:
-        interp.process_began = outer
+        interp.spawned, interp.process_began = outer
 
 
 def in_started(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
@@ -302,13 +297,16 @@ def in_started(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
     return begin(interp, name, node, run)
 
 
-def first_in(args: v.Args) -> str:
-    """The name of the function that is handed over in a call to begin a process, of the method that runs where an instance
-    is, or of the constructor of a class, or its first method where it has none; empty where there is none."""
+def first_in(interp: Interp, args: v.Args) -> str:
+    """The name of the function that is handed over in a call to begin a process, of the one that a lambda calls, of the
+    method that runs where an instance is, or of the constructor of a class, or its first method where it has none; empty
+    where there is none."""
     for value in args.values():
         for one in v.alternatives(value):
             while isinstance(one, v.Partial):
                 one = one.func
+            if isinstance(one, v.Func) and not one.fn.name.isidentifier():
+                one = _called_by(interp, one)
             if isinstance(one, v.Func) and one.fn.name.isidentifier():
                 return one.fn.name
             if isinstance(one, v.Cls):
@@ -318,6 +316,15 @@ def first_in(args: v.Args) -> str:
             if isinstance(one, v.Inst) and isinstance(one.cls.find("__call__"), v.Func):
                 return f"{one.cls.cls.name}.__call__"
     return ""
+
+
+def _called_by(interp: Interp, func: v.Func) -> v.Value:
+    """The function or class of which a lambda gives what a call gives, by its name."""
+    body = interp.body(func)
+    call = body[0].value if len(body) == 1 and isinstance(body[0], m.Return) else None
+    name = call.func.id if isinstance(call, m.Call) and isinstance(call.func, m.Name) else ""
+    found = func.env.vars.get(name) or func.mod.env.read(name)
+    return found if found is not None and isinstance(found, v.Func | v.Cls) else v.UNKNOWN
 
 
 def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value | None:
@@ -482,7 +489,7 @@ def in_workers(interp: Interp, pool: v.Obj, args: v.Args, node: Any, run: Callab
         return run()
 
     def begin() -> T:
-        return in_started(interp, first_in(args) or interp.spawned, node, work)
+        return in_started(interp, first_in(interp, args) or interp.spawned, node, work)
 
     context = pool.owner if pool.owner is not None else pool.args.get("mp_context", 1)
     return _with_context(interp, context, node, begin)
