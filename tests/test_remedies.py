@@ -896,6 +896,22 @@ def test_an_environment_is_seeded_as_its_release_does(
     assert found.help == expected
 
 
+@pytest.mark.parametrize(
+    ("sampled", "expected"),
+    [
+        ("envs.action_space", "call `envs.action_space.seed(0)` once"),
+        ("[envs][0].action_space", "call `env.action_space.seed(0)` once"),
+    ],
+)
+def test_a_space_is_named_as_the_program_writes_it(tmp_path: Path, sampled: str, expected: str) -> None:
+    text = (
+        "import gymnasium as gym\n\nenvs = gym.make_vec('CartPole-v1', num_envs=2)\nenvs.reset(seed=0)\n"
+        f"print(envs.step({sampled}.sample()))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
 def test_a_seed_that_a_method_is_given_is_not_one_number_for_all_calls(tmp_path: Path) -> None:
     text = (
         "import random\n\n\nclass Car:\n    def reset(self, seed=None):\n        random.seed(seed)\n"
