@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.context import THREAD
-from d9mlint.interp.library.processes import UNNAMED, first_in, in_process
+from d9mlint.interp.library.processes import UNNAMED, asked_again, first_in
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -172,19 +171,16 @@ def hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node
     if name not in _HANDED_ON:
         return
     name = name.removesuffix("_async")
-    process = _process_of(interp, owner)
-    if not process:
-        _hand_on(interp, owner, name, args, node)
-        return
-    with interp.within(THREAD), in_process(interp, process):
+    process = process_of(interp, owner.api, owner.args) if isinstance(owner, v.Obj) else ""
+    if process:
+        asked_again(interp, process, lambda: _hand_on(interp, owner, name, args, node))
+    else:
         _hand_on(interp, owner, name, args, node)
 
 
-def _process_of(interp: Interp, vector: v.Obj | v.Inst) -> str:
-    """What runs first in the processes that a vector has started for its environments; empty where there are none."""
-    if not isinstance(vector, v.Obj):
-        return ""
-    return next(filter(None, (begins_with(interp, vector.api, vector.args, one) for one in _STARTS)), "")
+def process_of(interp: Interp, api: str, args: v.Args) -> str:
+    """What runs first in the processes that a vector starts for its environments; empty where it starts none."""
+    return next(filter(None, (begins_with(interp, api, args, one) for one in _STARTS)), "")
 
 
 def _hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node: Any) -> None:

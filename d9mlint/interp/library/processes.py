@@ -13,7 +13,7 @@ from d9mlint.interp.devices import RANK
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.commands import registering
 from d9mlint.interp.library.queues import SEVERAL
-from d9mlint.interp.state import MODE, RNG, UNSEEDED, Rng, State, StateTable
+from d9mlint.interp.state import MODE, RNG, SEEDED, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver
@@ -289,6 +289,20 @@ def in_process(interp: Interp, name: str) -> Iterator[None]:
         yield
     finally:
         interp.spawned, interp.process_began = outer
+
+
+def asked_again(interp: Interp, name: str, run: Callable[[], T]) -> T:
+    """What a process does later for the program that has started it. What it draws was looked at when it began, with what it
+    had seeded then."""
+    state = interp.state.copy()
+    for generator in interp.kb.generators.values():
+        state.rng[generator.id] = Rng(SEEDED)
+    outer, interp.state = interp.state, state
+    with interp.within(THREAD), in_process(interp, name):
+        found = run()
+    _take_over(interp.state, outer)
+    interp.state = outer
+    return found
 
 
 def in_started(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
@@ -567,12 +581,16 @@ def _run_in_state(interp: Interp, state: State, run: Callable[[], T], node: Any)
     interp.workers = (SEVERAL if several_at_once(interp, node) else 1, f"{here.path}:{here.start}")
     with interp.within(THREAD):
         found = run()
-    # What the child did has happened (it trained), but seeds and modes stay its own.
-    for name, site in interp.state.flags.held.items():
-        if not name.startswith("draw:"):
-            outer.flags.setdefault(name, site)
+    _take_over(interp.state, outer)
     interp.state, interp.workers = outer, workers
     return found
+
+
+def _take_over(child: State, program: State) -> None:
+    """What a process did has happened (it trained), but seeds and modes stay its own."""
+    for name, site in child.flags.held.items():
+        if not name.startswith("draw:"):
+            program.flags.setdefault(name, site)
 
 
 def several_at_once(interp: RunView, node: Any) -> bool:
