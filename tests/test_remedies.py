@@ -896,6 +896,22 @@ def test_an_environment_is_seeded_as_its_release_does(
     assert found.help == expected
 
 
+@pytest.mark.parametrize(
+    ("sampled", "expected"),
+    [
+        ("envs.action_space", "call `envs.action_space.seed(0)` once"),
+        ("[envs][0].action_space", "call `env.action_space.seed(0)` once"),
+    ],
+)
+def test_a_space_is_named_as_the_program_writes_it(tmp_path: Path, sampled: str, expected: str) -> None:
+    text = (
+        "import gymnasium as gym\n\nenvs = gym.make_vec('CartPole-v1', num_envs=2)\nenvs.reset(seed=0)\n"
+        f"print(envs.step({sampled}.sample()))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
 def test_a_seed_that_a_method_is_given_is_not_one_number_for_all_calls(tmp_path: Path) -> None:
     text = (
         "import random\n\n\nclass Car:\n    def reset(self, seed=None):\n        random.seed(seed)\n"
@@ -1412,7 +1428,12 @@ def test_a_level_of_a_queue_is_no_number_of_items(tmp_path: Path, workers: int, 
 
 @pytest.mark.parametrize(
     ("target", "begins"),
-    [("work", "`work()`"), ("lambda: work()", "the function"), ("Work()", "`Work.__call__()`")],
+    [
+        ("work", "`work()`"),
+        ("lambda: work()", "`work()`"),
+        ("lambda: print(random.random())", "the function"),
+        ("Work()", "`Work.__call__()`"),
+    ],
 )
 def test_a_forked_process_is_seeded_in_what_it_runs(tmp_path: Path, target: str, begins: str) -> None:
     text = (
@@ -1423,6 +1444,33 @@ def test_a_forked_process_is_seeded_in_what_it_runs(tmp_path: Path, target: str,
     (found,) = findings(tmp_path, text, "DET103")
     assert found.help is not None and f"at the start of {begins}, which runs in new processes" in found.help
     assert found.fix is None
+
+
+@pytest.mark.parametrize(
+    ("made", "begins"),
+    [
+        ("lambda: make(1)", "`make()`"),
+        ("partial(make, 1)", "`make()`"),
+        ("lambda: Noop(gym.make('CartPole-v1'))", "`Noop.__init__()`"),
+        ("lambda: gym.wrappers.TimeLimit(Noop(gym.make('CartPole-v1')), 9)", "the function"),
+    ],
+)
+def test_environments_in_processes_are_seeded_in_what_makes_them(
+    tmp_path: Path, made: str, begins: str
+) -> None:
+    text = (
+        "from functools import partial\n\nimport gymnasium as gym\nimport numpy as np\n\n\n"
+        "class Noop(gym.Wrapper):\n    def __init__(self, env):\n        super().__init__(env)\n\n"
+        "    def reset(self, **kwargs):\n        obs, info = self.env.reset(**kwargs)\n"
+        "        for _ in range(np.random.randint(1, 9)):\n            obs, _, _, _, info = self.env.step(0)\n"
+        "        return obs, info\n\n\n"
+        "def make(number):\n    return Noop(gym.make('CartPole-v1'))\n\n\n"
+        "if __name__ == '__main__':\n"
+        f"    envs = gym.vector.AsyncVectorEnv([{made} for _ in range(4)])\n"
+        "    print(envs.reset(seed=0))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET102")
+    assert found.help is not None and f"at the start of {begins}, which runs in new processes" in found.help
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.devices import RANK
 from d9mlint.interp.methods import is_property
 from d9mlint.interp.named_sizes import assignments_in_parts
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import children, nodes
+from d9mlint.ir.traversal import children, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -34,13 +35,14 @@ def derives(interp: RunView, expr: Any, role: Role, depth: int = 0, part: int | 
         elif isinstance(node, m.Name):
             found = _held(interp, interp.value_of(node), role) or _computed(interp, node, role, depth)
             if not found:
-                found = _assigned(interp, node.id, role, depth)
+                found = _assigned(interp, node.id, role, depth) or _changed(interp, node, role, depth)
         elif isinstance(node, m.Subscript):
             call = _item_of_call(node)
             if call is not None:
                 found = _called(interp, interp.value_of(call.func), role, depth, _number(node.index))
             else:
                 found = _variable(interp, node, role) or _item(interp, node, role, depth)
+                found = found or _changed(interp, node, role, depth)
         if found:
             return found
     return ""
@@ -171,7 +173,10 @@ def _entry(interp: RunView, call: m.Call, role: Role) -> RoleEntry | None:
 
 def _held(interp: RunView, value: v.Value, role: Role) -> str:
     for one in v.alternatives(value):
-        if isinstance(one, v.Obj) and interp.kb.role(one.api, role) is not None:
+        if isinstance(one, v.Obj) and (
+            interp.kb.role(one.api, role) is not None or (role == "rank" and one.api == RANK)
+        ):
+            # The number of a process is what a function gets that is started once in each.
             return one.api
     return ""
 
@@ -341,6 +346,39 @@ def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
             if found:
                 return found
     return ""
+
+
+def _changed(interp: RunView, node: m.Name | m.Subscript, role: Role, depth: int) -> str:
+    """The call of this role from which the running body has computed a variable, or an item of one, again:
+    ``seed += rank()``, ``config["seed"] = config["seed"] + rank()``."""
+    place = _place(node)
+    func = interp.frame.func
+    body = func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
+    for stmt in statements(body) if place else ():
+        if isinstance(stmt, m.Assign):
+            targets, item = stmt.targets, isinstance(node, m.Subscript)
+        elif isinstance(stmt, m.AugAssign):
+            targets, item = [stmt.target], True
+        else:
+            continue
+        if stmt.start > node.start or not any(_place(one) == place for one in targets):
+            continue
+        inside = list(nodes([stmt.value]))
+        if item or any(_place(one) == place for one in inside):
+            parts = (one for one in inside if isinstance(one, (m.Name, m.Call)) and _place(one) != place)
+            found = next(filter(None, (derives(interp, one, role, depth + 1) for one in parts)), "")
+            if found:
+                return found
+    return ""
+
+
+def _place(node: Any) -> tuple[Any, ...]:
+    """The name of a variable, with the keys under which an item of it stands; empty for anything else."""
+    keys: list[Any] = []
+    while isinstance(node, m.Subscript) and isinstance(node.index, m.Const):
+        keys.append(node.index.value)
+        node = node.value
+    return (node.id, *reversed(keys)) if isinstance(node, m.Name) else ()
 
 
 def default(interp: RunView, expr: m.Expr | None) -> Any:

@@ -141,6 +141,7 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
             interp.orders.stored(interp, owner, index, value)
             interp.orders.item_summed(interp, stmt, owner, value)
         tensors.write(interp, owner, "", value)
+        _vary_item(interp, stmt, owner, index, value)
         return
     old = interp.eval(target)
     orders = interp.orders
@@ -168,6 +169,23 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
     if orders.any:
         result = orders.augmented(interp, stmt, old, value, result)
     assign(interp, target, result)
+
+
+def _vary_item(interp: Interp, stmt: m.AugAssign, owner: v.Value, index: v.Value, value: v.Value) -> None:
+    """``config["seed"] += value``: of what is computed so, it is kept that it differs in every run."""
+    if not isinstance(index, v.Lit) or not isinstance(index.value, str) or not isinstance(value, v.Obj):
+        return
+    result = binary(interp, stmt.op, v.UNKNOWN, value, stmt)
+    if not isinstance(result, v.Obj) or not is_entropy(result):
+        return
+    if isinstance(owner, v.Mapping):
+        held: dict[Any, v.Value] = owner.items
+    elif isinstance(owner, v.Obj) and owner.type != tensors.TENSOR:
+        held = owner.attrs
+    else:
+        return
+    before = held.get(index.value)
+    held[index.value] = v.join((before, result)) if interp.branching and before is not None else result
 
 
 def _grow_item(interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:

@@ -1231,7 +1231,8 @@ def _call_external(
         contained = _environments(interp, api, args, node)
         with interp.within(*([HANDED] if later else [])):
             if (process := roles.get("new-process")) is None:
-                callbacks(interp, api, args, node)
+                if not (contained and environments.process_of(interp, api, args)):
+                    callbacks(interp, api, args, node)
             elif process.more:
                 return _decorated(interp, name, args, node)
             else:
@@ -1311,7 +1312,7 @@ def _call_elsewhere(interp: Interp, api: str, args: v.Args, node: Any) -> None:
                 if isinstance(one, v.Cls):
                     _use_class(interp, one, _ANY, node, None)
 
-    if first := processes.first_in(args):
+    if first := processes.first_in(interp, args):
         processes.in_new_process(interp, first, node, work)
     else:
         work()
@@ -1327,8 +1328,8 @@ def _environments(interp: Interp, api: str, args: v.Args, node: Any) -> list[v.V
     def work() -> list[v.Value]:
         found = environments.inside(interp, api, args, node)
         for one in found:
-            if isinstance(one, v.Inst):
-                run_methods(interp, one, node)
+            for inst in environments.played(one):
+                run_methods(interp, inst, node)
         return found
 
     begin = processes.in_new_process if afresh else processes.in_started

@@ -318,6 +318,8 @@ class Interp:
         self.module_modes: dict[str, Setting] = {}
         # What runs in a process that the program starts, by the name of its function.
         self.spawned = ""
+        # When that process began, by the clock of the heap.
+        self.process_began = 0
         # The handles of hooks that modules were given.
         self.hooks: list[v.Obj] = []
         # In how many bodies of `if __name__ == "__main__"` the program is.

@@ -221,9 +221,11 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
     if entries and _is_evaluated(interp, obj):
         entries = tuple(one for one in entries if one.kind != "dropout")
     if entries and (args.kw or args.dstar):
-        # What a call is given stands in place of what the object was made with.
-        both = obj.args.replaced(args)
-        entries = tuple(one for one in entries if rng.draws_now(interp, both, one))
+        # What a call is given stands in place of what the object was made with. A module gets the inputs of `forward`.
+        both, module = obj.args.replaced(args), is_module(interp, obj)
+        entries = tuple(
+            one for one in entries if (module and one.kind == "dropout") or rng.draws_now(interp, both, one)
+        )
     interp.partings.used.append(obj)
     if depth == 0 and isinstance(node, m.Call):
         # What is sampled is the result of this call; with parts of the object the call only comes to what draws.

@@ -98,6 +98,10 @@ class RunView(Protocol):
         """The function that a process runs which the program starts; empty in the program itself and in its threads."""
 
     @property
+    def process_began(self) -> int:
+        """When that process began, as the starts of loops are counted; 0 in the program itself."""
+
+    @property
     def imported_files(self) -> frozenset[str]:
         """Paths of the files that other files of the project import."""
 

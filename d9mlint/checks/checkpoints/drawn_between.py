@@ -11,7 +11,7 @@ from d9mlint.checks.checkpoints.stages import Test, body_of, exclude, is_in_loop
 from d9mlint.checks.checkpoints.weights import sources
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, IterationEvent, LoopEvent, SeedEvent
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, IterationEvent, Loop, LoopEvent, SeedEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
@@ -33,7 +33,7 @@ _DEEPEST = 3
 
 
 class Drawn(NamedTuple):
-    """Where an RNG is drawn from: when, in which loops and where in their rounds, and behind which tests."""
+    """Where an RNG is drawn from: when, in which loops and where in their rounds, behind which tests, in which process."""
 
     rng: str
     place: Where
@@ -41,23 +41,26 @@ class Drawn(NamedTuple):
     at: tuple[InRound, ...]
     tests: frozenset[Test]
     given: tuple[str, ...]
+    process: int
 
     def after(self, other: Set) -> bool:
         """Whether it is drawn from in the run that restores something, later."""
         return (
             self.place.order > other.place.order
+            and self.process == other.process
             and not exclude(self.tests, other.tests)
             and set(self.given) <= set(other.place.given)
         )
 
 
 class Set(NamedTuple):
-    """Where something is restored: what, behind which tests, and in which loops."""
+    """Where something is restored: what, behind which tests, in which loops and in which process."""
 
     what: str
     place: Where
     tests: frozenset[Test]
     loops: frozenset[str]
+    process: int
 
 
 class DrawnBetween:
@@ -113,8 +116,12 @@ class DrawnBetween:
         if node is None or not self._may_count(node):
             return
         place = Where(self.run, node, name)
-        at = tuple(one for loop in self.run.loops if (one := in_round(self.run, loop, node)) is not None)
-        self.later_draws.append(Drawn(rng, place, name, at, tests_around(self.run, node), place.given))
+        began, rounds = (
+            self.run.process_began,
+            (in_round(self.run, loop, node) for loop in own_loops(self.run)),
+        )
+        at = tuple(one for one in rounds if one is not None)
+        self.later_draws.append(Drawn(rng, place, name, at, tests_around(self.run, node), place.given, began))
 
     def _may_count(self, node: m.Call) -> bool:
         """Whether a draw may be between a state and a loop that trains, or follow in a round in which something was saved.
@@ -147,7 +154,9 @@ class DrawnBetween:
 
     def _sets(self, what: str, call: CallEvent) -> None:
         place, loops = Where(self.run, call.node, what), frozenset(one.key for one in self.run.loops)
-        self.later_sets.append(Set(what, place, tests_around(self.run, call.node), loops))
+        self.later_sets.append(
+            Set(what, place, tests_around(self.run, call.node), loops, self.run.process_began)
+        )
 
     @on(LoopEvent)
     def begun_between(self, event: LoopEvent) -> None:
@@ -244,6 +253,12 @@ class DrawnBetween:
             if drawn.rng in rngs and drawn.rng not in seeded and drawn.after(one) and drawn.place.order < ends
             if all(at.loop not in training for at in drawn.at)
         ]
+
+
+def own_loops(run: RunView) -> list[Loop]:
+    """The running loops of the process that runs, without those of the program that has started it."""
+    began = run.process_began
+    return [loop for loop in run.loops if loop.start > began]
 
 
 def _asked_at(value: v.Value) -> tuple[int, int] | None:

@@ -24,7 +24,7 @@ from d9mlint.interp.places import Where, calls, function
 from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.text import call_text
+from d9mlint.interp.text import call_text, written
 from d9mlint.interp.trail import FunctionKey
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
@@ -74,6 +74,8 @@ class Environments(Rule):
     samples = remembered(dict[frozenset[frozenset[Site]], Where])
     """The first samples, by where the environments are made whose space it can be, each with those that are in it; nothing
     where it can be that of anything else."""
+    spaces_written = remembered(dict[Site, str])
+    """How spaces are written where they are sampled."""
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
     learned_in = remembered(dict[Site, str])
@@ -102,7 +104,13 @@ class Environments(Rule):
             if name == "seed":
                 self._seed_space(call.owner)
             elif name == "sample" and self.made and not self._is_form(call.node):
-                self._sample(Where(self.run, call.node, space), call.owner)
+                place = Where(self.run, call.node, space)
+                self._sample(place, call.owner)
+                text = (
+                    written(call.node.func).removesuffix(".sample") if isinstance(call.node, m.Call) else ""
+                )
+                if text.endswith(f".{space}") and text.replace(".", "").isidentifier():
+                    self.spaces_written.setdefault(place.site, text)
             return
         owner = call.owner
         for entry in self.run.kb.rng(call.api) if isinstance(owner, v.Obj) else ():
@@ -453,11 +461,12 @@ class Environments(Rule):
         """What is ever seeded is known."""
         sample = self._unseeded_sample()
         if sample is not None:
+            space = sample.subject if self.samples_own else f"env.{sample.subject}"
             self.report(
                 "DET111",
                 sample,
                 f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
-                f"call `{sample.subject if self.samples_own else f'env.{sample.subject}'}.seed(0)` once",
+                f"call `{self.spaces_written.get(sample.site, space)}.seed(0)` once",
                 subject="space",
             )
         for kind, draw in self.own_draws.items():

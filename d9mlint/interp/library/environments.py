@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.library.processes import UNNAMED, asked_again, first_in
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -22,6 +23,8 @@ INSIDE = "@environments"
 """The attribute of a vector or wrapper, also of one whose class the project derives, that holds what is in it."""
 _HANDED_ON = frozenset({"reset", "reset_async", "step", "step_async", "seed"})
 _ANY = v.Args(star=True, dstar=True)
+_Starts = Literal["spawns-environments", "starts-environments"]
+_STARTS: tuple[_Starts, ...] = ("spawns-environments", "starts-environments")
 
 
 def _register(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
@@ -129,22 +132,19 @@ def played(value: v.Value) -> Iterator[v.Inst]:
             yield from played(one.attrs[INSIDE])
 
 
-def begins_with(
-    interp: Interp, api: str, args: v.Args, name: Literal["spawns-environments", "starts-environments"]
-) -> str:
+def begins_with(interp: Interp, api: str, args: v.Args, name: _Starts) -> str:
     """What runs first in the processes that a vector starts for its environments as a role says; empty where it starts
     none so."""
     role = interp.kb.role(api, name)
     if role is None or all_hold(args, role.when) is not True:
         return ""
     given = args.get(role.arg, role.pos)
-    for one in v.alternatives(given) if given is not None else ():
-        for part in one.elts if isinstance(one, v.Items) else [one]:
-            if isinstance(part, v.Cls):
-                return f"{part.cls.name}.__init__"
-            if isinstance(part, v.Func) and part.fn.name.isidentifier():
-                return part.fn.name
-    return "__init__"
+    made = [
+        part
+        for one in (v.alternatives(given) if given is not None else ())
+        for part in (one.elts if isinstance(one, v.Items) else [one])
+    ]
+    return first_in(interp, v.Args(made)) or UNNAMED
 
 
 def _arguments(args: v.Args) -> v.Args:
@@ -171,6 +171,19 @@ def hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node
     if name not in _HANDED_ON:
         return
     name = name.removesuffix("_async")
+    process = process_of(interp, owner.api, owner.args) if isinstance(owner, v.Obj) else ""
+    if process:
+        asked_again(interp, process, lambda: _hand_on(interp, owner, name, args, node))
+    else:
+        _hand_on(interp, owner, name, args, node)
+
+
+def process_of(interp: Interp, api: str, args: v.Args) -> str:
+    """What runs first in the processes that a vector starts for its environments; empty where it starts none."""
+    return next(filter(None, (begins_with(interp, api, args, one) for one in _STARTS)), "")
+
+
+def _hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node: Any) -> None:
     for one in v.alternatives(owner.attrs[INSIDE]):
         if isinstance(one, v.Inst) and isinstance(method := one.cls.find(name), v.Func):
             given: dict[str, v.Value] = {}

@@ -13,7 +13,7 @@ from d9mlint.interp.devices import RANK
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.commands import registering
 from d9mlint.interp.library.queues import SEVERAL
-from d9mlint.interp.state import MODE, RNG, UNSEEDED, Rng, State, StateTable
+from d9mlint.interp.state import MODE, RNG, SEEDED, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver
@@ -254,7 +254,7 @@ _ANY = v.Args(star=True, dstar=True)
 
 def _named(interp: Interp, func: v.Value) -> str:
     """The name of what begins in a process."""
-    return first_in(v.Args([func])) or interp.spawned
+    return first_in(interp, v.Args([func])) or interp.spawned
 
 
 UNNAMED = "the function"
@@ -263,11 +263,8 @@ UNNAMED = "the function"
 
 def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
     """What runs in processes that are started anew: nothing of the parent's state. ``name`` is what begins there."""
-    outer, interp.spawned = interp.spawned, name
-    with interp.within(SPAWNED):
-        found = _run_in_state(interp, _fresh(interp), run, node)
-    interp.spawned = outer
-    return found
+    with interp.within(SPAWNED), in_process(interp, name):
+        return _run_in_state(interp, _fresh(interp), run, node)
 
 
 def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
@@ -278,9 +275,33 @@ def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
         for generator in interp.kb.generators.values():
             if generator.forked == "entropy":
                 state.rng[generator.id] = Rng(UNSEEDED)
-    outer, interp.spawned = interp.spawned, name or UNNAMED
-    found = _run_in_state(interp, state, run, node)
-    interp.spawned = outer
+    with in_process(interp, name or UNNAMED):
+        return _run_in_state(interp, state, run, node)
+
+
+@contextmanager
+def in_process(interp: Interp, name: str) -> Iterator[None]:
+    """Around what runs in another process than what runs around it. ``name`` is what begins there."""
+    HEAP.clock += 1
+    outer = interp.spawned, interp.process_began
+    interp.spawned, interp.process_began = name, HEAP.clock
+    try:
+        yield
+    finally:
+        interp.spawned, interp.process_began = outer
+
+
+def asked_again(interp: Interp, name: str, run: Callable[[], T]) -> T:
+    """What a process does later for the program that has started it. What it draws was looked at when it began, with what it
+    had seeded then."""
+    state = interp.state.copy()
+    for generator in interp.kb.generators.values():
+        state.rng[generator.id] = Rng(SEEDED)
+    outer, interp.state = interp.state, state
+    with interp.within(THREAD), in_process(interp, name):
+        found = run()
+    _take_over(interp.state, outer)
+    interp.state = outer
     return found
 
 
@@ -290,13 +311,16 @@ def in_started(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
     return begin(interp, name, node, run)
 
 
-def first_in(args: v.Args) -> str:
-    """The name of the function that is handed over in a call to begin a process, of the method that runs where an instance
-    is, or of the constructor of a class, or its first method where it has none; empty where there is none."""
+def first_in(interp: Interp, args: v.Args) -> str:
+    """The name of the function that is handed over in a call to begin a process, of the one that a lambda calls, of the
+    method that runs where an instance is, or of the constructor of a class, or its first method where it has none; empty
+    where there is none."""
     for value in args.values():
         for one in v.alternatives(value):
             while isinstance(one, v.Partial):
                 one = one.func
+            if isinstance(one, v.Func) and not one.fn.name.isidentifier():
+                one = _called_by(interp, one)
             if isinstance(one, v.Func) and one.fn.name.isidentifier():
                 return one.fn.name
             if isinstance(one, v.Cls):
@@ -306,6 +330,15 @@ def first_in(args: v.Args) -> str:
             if isinstance(one, v.Inst) and isinstance(one.cls.find("__call__"), v.Func):
                 return f"{one.cls.cls.name}.__call__"
     return ""
+
+
+def _called_by(interp: Interp, func: v.Func) -> v.Value:
+    """The function or class of which a lambda gives what a call gives, by its name."""
+    body = interp.body(func)
+    call = body[0].value if len(body) == 1 and isinstance(body[0], m.Return) else None
+    name = call.func.id if isinstance(call, m.Call) and isinstance(call.func, m.Name) else ""
+    found = func.env.vars.get(name) or func.mod.env.read(name)
+    return found if found is not None and isinstance(found, v.Func | v.Cls) else v.UNKNOWN
 
 
 def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value | None:
@@ -470,7 +503,7 @@ def in_workers(interp: Interp, pool: v.Obj, args: v.Args, node: Any, run: Callab
         return run()
 
     def begin() -> T:
-        return in_started(interp, first_in(args) or interp.spawned, node, work)
+        return in_started(interp, first_in(interp, args) or interp.spawned, node, work)
 
     context = pool.owner if pool.owner is not None else pool.args.get("mp_context", 1)
     return _with_context(interp, context, node, begin)
@@ -548,12 +581,16 @@ def _run_in_state(interp: Interp, state: State, run: Callable[[], T], node: Any)
     interp.workers = (SEVERAL if several_at_once(interp, node) else 1, f"{here.path}:{here.start}")
     with interp.within(THREAD):
         found = run()
-    # What the child did has happened (it trained), but seeds and modes stay its own.
-    for name, site in interp.state.flags.held.items():
-        if not name.startswith("draw:"):
-            outer.flags.setdefault(name, site)
+    _take_over(interp.state, outer)
     interp.state, interp.workers = outer, workers
     return found
+
+
+def _take_over(child: State, program: State) -> None:
+    """What a process did has happened (it trained), but seeds and modes stay its own."""
+    for name, site in child.flags.held.items():
+        if not name.startswith("draw:"):
+            program.flags.setdefault(name, site)
 
 
 def several_at_once(interp: RunView, node: Any) -> bool:
