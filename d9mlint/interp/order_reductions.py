@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.naming import called_in_library, written_arguments
+from d9mlint.interp.naming import called_in_library
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import blocks_within
 from d9mlint.ir.forms import targets_of
@@ -251,9 +251,24 @@ def _rows_of(interp: Interp, call: m.Call) -> str:
     is_method = isinstance(call.func, m.Attr) or (isinstance(call.func, m.Name) and "." in call.func.id)
     name = f"?.{called_name(call)}" if is_method and not called else called
     entry = interp.kb.order(name, is_method and not called)
-    if entry is None or not entry.rows or all_hold(written_arguments(interp, call), entry.when) is not True:
+    if entry is None or not entry.rows:
         return ""
-    return entry.rows
+    # Without conditions no argument is looked at.
+    return "" if entry.when and all_hold(_settings(interp, call), entry.when) is not True else entry.rows
+
+
+def _settings(interp: Interp, call: m.Call) -> v.Args:
+    """What a call is given, as far as no other call gives it: an array that is made there may be the one whose use is asked
+    for, and to look at it is to ask that again."""
+    if any(isinstance(arg, m.Star) for arg in call.args) or any(one.name is None for one in call.keywords):
+        return v.Args([v.UNKNOWN])
+
+    def known(given: m.Expr) -> v.Value:
+        made = any(isinstance(one, m.Call) for one in nodes([given]))
+        return v.UNKNOWN if made else interp.value_of(given)
+
+    named = {one.name: known(one.value) for one in call.keywords if one.name is not None}
+    return v.Args([known(arg) for arg in call.args], named)
 
 
 def _is_tallied(entry: OrderEntry | None, node: m.Expr, call: m.Call) -> bool:
