@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import blocks_within
 from d9mlint.ir.forms import targets_of
@@ -27,6 +28,8 @@ _COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
 """What gives whole numbers."""
 _DEEPEST = 8
 """From an array to what is computed for its rows, and on from there, the search goes at most so often."""
+_PASSING = PASS_THROUGH - {"builtins.reversed", "itertools.islice", "itertools.cycle"}
+"""What passes on all elements of a sequence, in their order."""
 REDUCED, PASSED_THROUGH = "reduced", "passed through"
 
 
@@ -194,7 +197,7 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
                 return PASSED_THROUGH
     else:
-        if isinstance(user, (m.For, m.Generator)) and user.iter is node:
+        if _is_gone_through(interp, node, above):
             return PASSED_THROUGH
         if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
             return REDUCED
@@ -202,6 +205,19 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             return REDUCED
         return PASSED_THROUGH if _keeps_pairs(interp, node, fn, whole, depth) else ""
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _is_gone_through(interp: Interp, node: m.Expr, above: dict[int, Any]) -> bool:
+    """Whether a loop goes through an expression, also with a progress bar around it or side by side with something else:
+    what is then in another order is paired by chance, which is noted there."""
+    user = above.get(id(node))
+    while isinstance(user, m.Call) and any(one is node for one in user.args):
+        called = called_in_library(interp, user)
+        entry = interp.kb.order(called)
+        if called not in _PASSING and (entry is None or entry.role != "pair"):
+            return False
+        node, user = user, above.get(id(user))
+    return isinstance(user, (m.For, m.Generator)) and user.iter is node
 
 
 def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) -> bool:
