@@ -180,7 +180,7 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         before = HEAP.clock
         result = call_function(interp, func, args, node)
         if interp.orders.any:
-            interp.orders.returned(interp, func, result, node, before)
+            interp.orders.returned(interp, func, args, result, node, before)
         if func.decorated and commands.is_group(func):
             commands.start(interp, func)
         return result

@@ -195,7 +195,7 @@ class Loop:
         self.names, self.counters = order_sums.names_of(stmt)
         inner = self.counters | _counted_up(stmt)
         self.taken = self.assigned - inner if start is not None else order_sums.given_by(stmt)
-        self.site = 0
+        self.site = order.site
         self.draws = self.figures = self.zeroes = self.graph_draws = self.graphs = False
         self.cuts: frozenset[int] = frozenset()
         self.entry: order_lone.Entry | None = None
@@ -485,8 +485,7 @@ class Orders:
         before = {}
         if stmt is not None:
             before = {name: env.vars[name] for name in carried_names(stmt) if name in env.vars}
-        loop = Loop(Order(order.keys), env, before, stmt)
-        loop.site = order.site
+        loop = Loop(Order(order.keys, site=order.site), env, before, stmt)
         self.loops.append(loop)
         if numbered is not None:
             loop.numbers = Order(order.keys, INDEX, loop.start, order.site)
@@ -496,7 +495,7 @@ class Orders:
             for name in _counted_up(stmt):
                 if _is_int(before.get(name)):
                     index = v.Obj("?", "?")
-                    index.order = Order(loop.order.keys, INDEX, loop.start)
+                    index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
                     env.vars[name] = index
         return loop
 
@@ -526,11 +525,11 @@ class Orders:
             return self._walked(walk)
         if loop is not None and _is_enumerated(iterated):
             index = v.Obj("?", "?")
-            index.order = Order(loop.order.keys, INDEX, loop.start)
+            index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
             inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
             return v.Items("t", [index, inner])
         if loop is not None and _is_zipped(iterated) and any(map(_numbers_rounds, iterated.args.pos)):
-            counted = Order(loop.order.keys, INDEX, loop.start)
+            counted = Order(loop.order.keys, INDEX, loop.start, loop.site)
             given = element.elts if isinstance(element, v.Items) else [v.UNKNOWN] * len(iterated.args.pos)
             return v.Items(
                 "t",
@@ -761,7 +760,7 @@ class Orders:
                 self.decide(self._of_each_process(chosen))
             if any(not isinstance(value, v.Lit) for value in args.pos):
                 for loop in self.loops:
-                    self._shown(interp, loop.order._replace(site=loop.site), within=True)
+                    self._shown(interp, loop.order, within=True)
             file = args.kw.get("file")
             if file is not None and not isinstance(file, v.Ext):
                 self.decide(merge((given, self._written_sets(interp, args.pos, node))))
@@ -1036,7 +1035,7 @@ class Orders:
         written = node.args[0]
         if loop is not None and isinstance(written, m.Name) and _grows(interp, written.id):
             index = v.Obj("?", "?")
-            index.order = Order(loop.order.keys, INDEX, loop.start)
+            index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
             return index
         return result
 
@@ -1425,7 +1424,7 @@ class Orders:
                     if _is_literal_text(before) and stmt.op == "+":
                         return loop.order
                     if counted:
-                        return Order(loop.order.keys, INDEX, loop.start)
+                        return Order(loop.order.keys, INDEX, loop.start, loop.site)
                     if stmt.op in "+-*" and (
                         any(order_sums.is_float(interp, x) for x in (before, value))
                         or order_sums.gives_fraction(self, interp, stmt.value)
@@ -1442,7 +1441,7 @@ class Orders:
             owner = interp.lookup(target.id.partition(".")[0])
             found = self.loop_older_than(owner) if owner is not None else None
             if found is not None:
-                return Order(found.order.keys, INDEX, found.start)
+                return Order(found.order.keys, INDEX, found.start, found.site)
         return None
 
     def assigned(self, interp: Interp, stmt: m.Assign, value: v.Value) -> v.Value:
@@ -1515,7 +1514,9 @@ class Orders:
             if around is not None:
                 self.put(owner, merge((self.of(owner), around)))
 
-    def returned(self, interp: Interp, func: v.Func, value: v.Value, node: Any, before: int) -> None:
+    def returned(
+        self, interp: Interp, func: v.Func, args: v.Args, value: v.Value, node: Any, before: int
+    ) -> None:
         """A call of the project has given something; ``before`` is the time at which it began."""
         parts = value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
         for index, one in enumerate(parts):
@@ -1528,12 +1529,21 @@ class Orders:
         site = getattr(node, "start", 0)
         for one in (value, *(value.elts if isinstance(value, v.Items) and value.kind == "t" else ())):
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
+                if self._was_given(one.order, func, args):
+                    continue
                 # Nobody else has seen it yet.
                 one.order = one.order._replace(site=site)
                 for key in one.order.keys:
                     origin = self.origins[key]
                     if origin.names and origin.place.function == (func.file.path, func.key[1]):
                         self.named.add((key, site))
+
+    def _was_given(self, order: Order, func: v.Func, args: v.Args) -> bool:
+        """Whether something that a call was given, or that its object keeps, has this order: it did not come about there."""
+        given = [*args.pos, *args.kw.values()]
+        if isinstance(func.receiver, v.Inst):
+            given += func.receiver.attrs.values()
+        return any((x.keys, x.site) == (order.keys, order.site) for x in map(self.of, given) if x is not None)
 
     def _is_kept(self, value: v.Value) -> TypeGuard[v.Obj]:
         return isinstance(value, v.Obj) and any(one is value for one in self.kept)
