@@ -1281,6 +1281,8 @@ class Orders:
         elif held and all(isinstance(one, v.Mapping) or _counts_keys(one) for one in held):
             return result
         else:
+            if result is not value and self._belongs(index, order):
+                return result
             by_key = isinstance(index, v.Lit) and isinstance(index.value, str)
             sequence = isinstance(value, v.Obj) and _is_sequence(interp, value)
             if by_key or not (sequence or isinstance(node.index, (m.Slice, m.Const))):
@@ -1296,17 +1298,7 @@ class Orders:
             return result
         if order_shares.is_share(running(interp), node):
             return self.carried(result, order)
-        position = self.of(index)
-        if (
-            position is not None
-            and position.kind == INDEX
-            and (position.keys, position.site)
-            == (
-                order.keys,
-                order.site,
-            )
-        ):
-            # Two lists in one order, and the number of the round of a loop over it: what belongs together.
+        if self._belongs(index, order):
             return result
         if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
             interp, node, running(interp)
@@ -1317,6 +1309,12 @@ class Orders:
             return result
         self.decide(order)
         return result
+
+    def _belongs(self, index: v.Value, order: Order) -> bool:
+        """Whether an index is the number of the round of a loop over something in the same order: what it takes belongs to
+        what the loop gives in this round."""
+        at = self.of(index)
+        return at is not None and at.kind == INDEX and (at.keys, at.site) == (order.keys, order.site)
 
     def unpacked(self, interp: Interp, target: m.Seq, value: v.Value) -> None:
         """``first, second = value``: the order decides which entry of a listing, or element of a set, gets which name."""
