@@ -1312,7 +1312,8 @@ def _call_elsewhere(interp: Interp, api: str, args: v.Args, node: Any) -> None:
                     _use_class(interp, one, _ANY, node, None)
 
     if first := processes.first_in(args):
-        processes.in_new_process(interp, first, node, work)
+        alone = processes.leaves_script_out(interp, api)
+        processes.in_new_process(interp, first, node, work, alone)
     else:
         work()
 

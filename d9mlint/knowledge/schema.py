@@ -175,6 +175,7 @@ Role = Literal[
     "known-parts",
     "leaves-out",
     "leaves-out-items",
+    "leaves-script-out",
     "leaves-weights",
     "left-out",
     "loads-checkpoint",
