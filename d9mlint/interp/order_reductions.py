@@ -197,7 +197,7 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
                 return PASSED_THROUGH
     else:
-        if _is_gone_through(interp, node, above):
+        if _is_gone_through(interp, node, above) or _is_numbered(interp, node, above):
             return PASSED_THROUGH
         if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
             return REDUCED
@@ -218,6 +218,37 @@ def _is_gone_through(interp: Interp, node: m.Expr, above: dict[int, Any]) -> boo
             return False
         node, user = user, above.get(id(user))
     return isinstance(user, (m.For, m.Generator)) and user.iter is node
+
+
+def _is_numbered(interp: Interp, node: m.Expr, above: dict[int, Any]) -> bool:
+    """Whether an element of an array is taken by the number of the round of a loop over a listing: ``rows[i]`` in
+    ``for i, name in enumerate(names)``. Whether both are in one order is asked there."""
+    user = above.get(id(node))
+    number = user.index if isinstance(user, m.Subscript) and user.value is node else None
+    if not isinstance(number, m.Name):
+        return False
+    for loop in _around(user, above):
+        if isinstance(loop, m.For) and (over := _numbered_by(loop, number.id)) is not None:
+            if not isinstance(over, m.Name) or (isinstance(node, m.Name) and node.id == over.id):
+                return False
+            return interp.orders.of(interp.value_of(over)) is not None
+    return False
+
+
+def _numbered_by(loop: m.For, name: str) -> m.Expr | None:
+    """What a loop has a number for each element of, with this name."""
+    target, over = loop.target, loop.iter
+    while isinstance(over, m.Call) and called_name(over) == "tqdm" and over.args:
+        over = over.args[0]
+    if not isinstance(over, m.Call) or len(over.args) != 1:
+        return None
+    inner, kind = over.args[0], called_name(over)
+    if kind == "enumerate" and isinstance(target, m.Seq):
+        first = target.elts[0]
+        return inner if isinstance(first, m.Name) and first.id == name else None
+    if kind != "range" or not isinstance(target, m.Name) or target.id != name:
+        return None
+    return inner.args[0] if isinstance(inner, m.Call) and called_name(inner) == "len" and inner.args else None
 
 
 def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) -> bool:

@@ -1312,6 +1312,9 @@ class Orders:
         else:
             if result is not value and self._belongs(index, order):
                 return result
+            if at is not None and at.kind == INDEX:
+                # The number of an element of something that is in another order.
+                self.decide(order)
             by_key = isinstance(index, v.Lit) and isinstance(index.value, str)
             sequence = isinstance(value, v.Obj) and _is_sequence(interp, value)
             if by_key or not (sequence or isinstance(node.index, (m.Slice, m.Const))):
