@@ -72,7 +72,8 @@ class Result(NamedTuple):
     beside the program, such as files of pinned versions; ``incomplete`` counts the analysis runs that were
     cut off, whether or not that is reported; ``stale`` counts entries of the baseline that match no
     finding any more; ``idle`` counts findings that are not reported because no program calls the function
-    that they are in, which makes them advice; ``left_out`` counts files that are not read because git ignores them."""
+    that they are in, which makes them advice, and not for want of confidence; ``left_out`` counts files that are
+    not read because git ignores them."""
 
     root: str
     items: tuple[Item, ...]
@@ -808,6 +809,7 @@ def _decide(
     """Suppressions, per-file ignores, the baseline and the limits, in one place."""
     selection = select(rules, settings)
     fixed = fixed_codes(rules, settings)
+    all_advice = msgspec.structs.replace(settings, min_severity=Severity.ADVICE)
     file_ignores = FileIgnores(rules, settings, found.root)
     by_path: dict[str, list[Finding]] = {}
     for finding in analysis.findings:
@@ -836,7 +838,9 @@ def _decide(
             f = one.finding
             hidden.append(Hidden(Item(f, marks[id(f)], rules[f.code]), one.reason))
         visible = shown(findings, selection, settings, each_op=each_op)
-        idle += sum(f.idle for f in findings) - sum(f.idle for f in visible)
+        if any(f.idle for f in findings):
+            advised = shown(findings, selection, all_advice, each_op=each_op)
+            idle += sum(f.idle for f in advised) - sum(f.idle for f in visible)
         for f in visible:
             if f.fix is not None and f.code not in fixed:
                 unfixed = msgspec.structs.replace(f, fix=None)

@@ -265,6 +265,12 @@ def test_findings_in_functions_that_no_program_calls_are_counted(tmp_path: Path)
         tmp_path, {**files, "main.py": "from ops import add, twice\n\nprint(add(twice(2), 3, 4))\n"}
     )
     assert not idle_line(called)
+    # What is not sure enough is not shown as advice either.
+    unsure = "import lightgbm\n\n\ndef score(params, data):\n    return lightgbm.cv(params, data, seed=0)\n"
+    files["ops.py"] += "\n\n" + unsure
+    assert idle_line(lint(tmp_path, files)) == line
+    assert not idle_line(lint(tmp_path, files, min_severity="advice"))
+    assert idle_line(lint(tmp_path, files, min_confidence="low")).startswith("2 findings ")
 
 
 def test_files_that_git_ignores_are_counted(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         before = HEAP.clock
         result = call_function(interp, func, args, node)
         if interp.orders.any:
-            interp.orders.returned(interp, func, result, node, before)
+            interp.orders.returned(interp, func, args, result, node, before)
         if func.decorated and commands.is_group(func):
             commands.start(interp, func)
         return result
@@ -1313,7 +1313,8 @@ def _call_elsewhere(interp: Interp, api: str, args: v.Args, node: Any) -> None:
                     _use_class(interp, one, _ANY, node, None)
 
     if first := processes.first_in(interp, args):
-        processes.in_new_process(interp, first, node, work)
+        alone = processes.leaves_script_out(interp, api)
+        processes.in_new_process(interp, first, node, work, alone)
     else:
         work()
 

@@ -315,6 +315,7 @@ class Interp:
         self.implied_releases: dict[str, str] = {}
         # What module bodies seeded and set: a process that is spawned repeats it.
         self.module_rng: dict[str, Rng] = {}
+        self.imported_rng: dict[str, Rng] = {}
         self.module_modes: dict[str, Setting] = {}
         # What runs in a process that the program starts, by the name of its function.
         self.spawned = ""
@@ -484,6 +485,7 @@ class Interp:
         pending, cuts = len(self.pending), self.cuts
         steps, used_up, stopped = self.steps, self.used_up, self.stopped
         rng, modes = dict(self.module_rng), dict(self.module_modes)
+        imported_rng = dict(self.imported_rng)
         if outermost:
             self.muted, self.listeners = True, listeners.muted()
             self.steps, self.used_up, self.stopped, self.cuts = 0, 0, False, set()
@@ -492,7 +494,7 @@ class Interp:
         finally:
             state = self.state
             state.restore(kept)
-            self.module_rng, self.module_modes = rng, modes
+            self.module_rng, self.module_modes, self.imported_rng = rng, modes, imported_rng
             del self.pending[pending:]
             if outermost:
                 self.muted, self.listeners = False, listeners
@@ -529,6 +531,7 @@ class Interp:
         outer_frame = self.frame
         state, memo, memory = self.state, self.memo, self.memory
         rng, modes = dict(self.module_rng), dict(self.module_modes)
+        imported_rng = dict(self.imported_rng)
         places, contexts, loops = dict(self.places), self.contexts.copy(), self.loops.copy()
         self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
@@ -553,7 +556,7 @@ class Interp:
                 log.places = done
             self.listeners, self.in_worker = listeners, in_worker
             self.frame, self.state, self.memo, self.memory = outer_frame, state, memo, memory
-            self.module_rng, self.module_modes = rng, modes
+            self.module_rng, self.module_modes, self.imported_rng = rng, modes, imported_rng
             self.places, self.contexts, self.variants = places, contexts, variants
             self.settled = settled
             self.loops = loops

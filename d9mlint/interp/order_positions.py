@@ -47,12 +47,7 @@ def _is_index(fn: m.Function, node: Any, names: int) -> bool:
 
 def belongs(position: Order | None, order: Order | None) -> bool:
     """Whether a position is one in a sequence of this order."""
-    return (
-        position is not None
-        and order is not None
-        and position.kind == PLACE
-        and (position.keys, position.site) == (order.keys, order.site)
-    )
+    return position is not None and order is not None and position.kind == PLACE and position.goes_with(order)
 
 
 def taken_by_number(
@@ -87,7 +82,7 @@ def taken_by_number(
         user = above.get(id(one))
         if isinstance(user, m.Subscript) and user.index is one and isinstance(user.value, m.Name):
             held = interp.orders.of(interp.eval(user.value))
-            if held is not None and (held.kind, held.keys, held.site) == (order.kind, order.keys, order.site):
+            if held is not None and held.kind == order.kind and held.goes_with(order):
                 taken = True
                 continue
             stored = above.get(id(user))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.naming import called_in_library, written_arguments
+from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import blocks_within
 from d9mlint.ir.forms import targets_of
@@ -27,6 +28,8 @@ _COUNTING = frozenset({"builtins.int", "builtins.len", "builtins.ord"})
 """What gives whole numbers."""
 _DEEPEST = 8
 """From an array to what is computed for its rows, and on from there, the search goes at most so often."""
+_PASSING = PASS_THROUGH - {"builtins.reversed", "itertools.islice", "itertools.cycle"}
+"""What passes on all elements of a sequence, in their order."""
 REDUCED, PASSED_THROUGH = "reduced", "passed through"
 
 
@@ -194,7 +197,7 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
                 return PASSED_THROUGH
     else:
-        if isinstance(user, (m.For, m.Generator)) and user.iter is node:
+        if _is_gone_through(interp, node, above) or _is_numbered(interp, node, above):
             return PASSED_THROUGH
         if isinstance(user, m.Compare) and user.comparators == [node] and user.ops[0] in ("in", "not in"):
             return REDUCED
@@ -202,6 +205,50 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             return REDUCED
         return PASSED_THROUGH if _keeps_pairs(interp, node, fn, whole, depth) else ""
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _is_gone_through(interp: Interp, node: m.Expr, above: dict[int, Any]) -> bool:
+    """Whether a loop goes through an expression, also with a progress bar around it or side by side with something else:
+    what is then in another order is paired by chance, which is noted there."""
+    user = above.get(id(node))
+    while isinstance(user, m.Call) and any(one is node for one in user.args):
+        called = called_in_library(interp, user)
+        entry = interp.kb.order(called)
+        if called not in _PASSING and (entry is None or entry.role != "pair"):
+            return False
+        node, user = user, above.get(id(user))
+    return isinstance(user, (m.For, m.Generator)) and user.iter is node
+
+
+def _is_numbered(interp: Interp, node: m.Expr, above: dict[int, Any]) -> bool:
+    """Whether an element of an array is taken by the number of the round of a loop over a listing: ``rows[i]`` in
+    ``for i, name in enumerate(names)``. Whether both are in one order is asked there."""
+    user = above.get(id(node))
+    number = user.index if isinstance(user, m.Subscript) and user.value is node else None
+    if not isinstance(number, m.Name):
+        return False
+    for loop in _around(user, above):
+        if isinstance(loop, m.For) and (over := _numbered_by(loop, number.id)) is not None:
+            if not isinstance(over, m.Name) or (isinstance(node, m.Name) and node.id == over.id):
+                return False
+            return interp.orders.of(interp.value_of(over)) is not None
+    return False
+
+
+def _numbered_by(loop: m.For, name: str) -> m.Expr | None:
+    """What a loop has a number for each element of, with this name."""
+    target, over = loop.target, loop.iter
+    while isinstance(over, m.Call) and called_name(over) == "tqdm" and over.args:
+        over = over.args[0]
+    if not isinstance(over, m.Call) or len(over.args) != 1:
+        return None
+    inner, kind = over.args[0], called_name(over)
+    if kind == "enumerate" and isinstance(target, m.Seq):
+        first = target.elts[0]
+        return inner if isinstance(first, m.Name) and first.id == name else None
+    if kind != "range" or not isinstance(target, m.Name) or target.id != name:
+        return None
+    return inner.args[0] if isinstance(inner, m.Call) and called_name(inner) == "len" and inner.args else None
 
 
 def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) -> bool:
@@ -251,9 +298,24 @@ def _rows_of(interp: Interp, call: m.Call) -> str:
     is_method = isinstance(call.func, m.Attr) or (isinstance(call.func, m.Name) and "." in call.func.id)
     name = f"?.{called_name(call)}" if is_method and not called else called
     entry = interp.kb.order(name, is_method and not called)
-    if entry is None or not entry.rows or all_hold(written_arguments(interp, call), entry.when) is not True:
+    if entry is None or not entry.rows:
         return ""
-    return entry.rows
+    # Without conditions no argument is looked at.
+    return "" if entry.when and all_hold(_settings(interp, call), entry.when) is not True else entry.rows
+
+
+def _settings(interp: Interp, call: m.Call) -> v.Args:
+    """What a call is given, as far as no other call gives it: an array that is made there may be the one whose use is asked
+    for, and to look at it is to ask that again."""
+    if any(isinstance(arg, m.Star) for arg in call.args) or any(one.name is None for one in call.keywords):
+        return v.Args([v.UNKNOWN])
+
+    def known(given: m.Expr) -> v.Value:
+        made = any(isinstance(one, m.Call) for one in nodes([given]))
+        return v.UNKNOWN if made else interp.value_of(given)
+
+    named = {one.name: known(one.value) for one in call.keywords if one.name is not None}
+    return v.Args([known(arg) for arg in call.args], named)
 
 
 def _is_tallied(entry: OrderEntry | None, node: m.Expr, call: m.Call) -> bool:

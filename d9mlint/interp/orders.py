@@ -24,6 +24,7 @@ from d9mlint.interp import (
     order_cuts,
     order_encoded,
     order_files,
+    order_folders,
     order_growth,
     order_identifiers,
     order_inside,
@@ -90,6 +91,7 @@ SEQUENCE, NESTED, INNER, INDEX, HASH = "sequence", "nested", "inner", "index", "
 value of ``hash``."""
 
 TENSOR = "torch.Tensor"
+MIXED = -1
 MAX_PARTS = 64
 MAX_NESTING = 3
 
@@ -99,12 +101,19 @@ Key = tuple[str, str, int, int]
 
 class Order(NamedTuple):
     """An arbitrary order. ``loop`` is the start of the loop that an index belongs to; ``site`` the place of the call
-    of the project that gave it: what one call gave came about together."""
+    of the project that gave it: what one call gave came about together. It is a negative number for a folder, see
+    ``order_folders``, and ``MIXED`` where several were merged."""
 
     keys: tuple[Key, ...]
     kind: str = SEQUENCE
     loop: int = 0
     site: int = 0
+
+    def goes_with(self, other: Order) -> bool:
+        """Whether both are one order: they came about at one place, or are two listings of one folder."""
+        if self.site == other.site:
+            return self.keys == other.keys or self.site < MIXED
+        return self.keys == other.keys and min(self.site, other.site) < MIXED and 0 in (self.site, other.site)
 
     def together(self, others: list[Order]) -> Order:
         """This order and others as one."""
@@ -195,7 +204,7 @@ class Loop:
         self.names, self.counters = order_sums.names_of(stmt)
         inner = self.counters | _counted_up(stmt)
         self.taken = self.assigned - inner if start is not None else order_sums.given_by(stmt)
-        self.site = 0
+        self.site = order.site
         self.draws = self.figures = self.zeroes = self.graph_draws = self.graphs = False
         self.cuts: frozenset[int] = frozenset()
         self.entry: order_lone.Entry | None = None
@@ -229,7 +238,8 @@ class Orders:
     loop has been found to deal with whatever is ready first; ``tied`` are sorts by a length, which several elements may
     have; ``fractions`` are operators with a float, by their nodes; ``fed`` is what layers with weights were given whose
     gradients are recorded; ``pairs`` are comparisons of arrays, element by element, by their nodes; ``named`` are orders,
-    with the calls that gave them, of names that a function has listed; ``lone`` are running loops that are not among
+    with the calls that gave them, of names that a function has listed; ``folders`` are those that were listed;
+    ``lone`` are running loops that are not among
     ``loops``, because one round of each comes to what is running now; ``remedy`` is what to do about a set that the call
     which is running goes through, where a fixed order of the elements alone does not help."""
 
@@ -251,6 +261,7 @@ class Orders:
         self.fed: dict[Key, None] = {}
         self.pairs: set[int] = set()
         self.named: set[tuple[Key, int]] = set()
+        self.folders: order_folders.Folders = {}
         self.loops: list[Loop] = []
         self.lone: list[order_lone.Lone] = []
         self.rounds: list[Rounds] = []
@@ -485,8 +496,10 @@ class Orders:
         before = {}
         if stmt is not None:
             before = {name: env.vars[name] for name in carried_names(stmt) if name in env.vars}
-        loop = Loop(Order(order.keys), env, before, stmt)
-        loop.site = order.site
+        site = order.site
+        if site < MIXED:
+            site = order_folders.through(self.folders, site, stmt, comp)
+        loop = Loop(Order(order.keys, site=site), env, before, stmt)
         self.loops.append(loop)
         if numbered is not None:
             loop.numbers = Order(order.keys, INDEX, loop.start, order.site)
@@ -496,7 +509,7 @@ class Orders:
             for name in _counted_up(stmt):
                 if _is_int(before.get(name)):
                     index = v.Obj("?", "?")
-                    index.order = Order(loop.order.keys, INDEX, loop.start)
+                    index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
                     env.vars[name] = index
         return loop
 
@@ -526,11 +539,11 @@ class Orders:
             return self._walked(walk)
         if loop is not None and _is_enumerated(iterated):
             index = v.Obj("?", "?")
-            index.order = Order(loop.order.keys, INDEX, loop.start)
+            index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
             inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
             return v.Items("t", [index, inner])
         if loop is not None and _is_zipped(iterated) and any(map(_numbers_rounds, iterated.args.pos)):
-            counted = Order(loop.order.keys, INDEX, loop.start)
+            counted = Order(loop.order.keys, INDEX, loop.start, loop.site)
             given = element.elts if isinstance(element, v.Items) else [v.UNKNOWN] * len(iterated.args.pos)
             return v.Items(
                 "t",
@@ -582,6 +595,8 @@ class Orders:
         try:
             if owner is not None:
                 order_cells.called(interp, api, args, node, result, owner)
+                if self.folders:
+                    self._changed(api, owner)
             if not self.origins:
                 return self._called(interp, entry, api, args, node, result, owner)
             ranked = order_identifiers.ranked(interp, entry, api, args, node, owner)
@@ -687,7 +702,8 @@ class Orders:
             return result
         if role == "tally":
             given = [self.of(value) for value in args.values()]
-            if len(given) > 1 and given[0] is not None and given[1] == given[0]:
+            first, second = given[:2] if len(given) > 1 else (None, None)
+            if first is not None and second is not None and _are_one(first, second):
                 # Both are in one order: the pairs are the same in any.
                 return result
             role = "sink"
@@ -761,7 +777,7 @@ class Orders:
                 self.decide(self._of_each_process(chosen))
             if any(not isinstance(value, v.Lit) for value in args.pos):
                 for loop in self.loops:
-                    self._shown(interp, loop.order._replace(site=loop.site), within=True)
+                    self._shown(interp, loop.order, within=True)
             file = args.kw.get("file")
             if file is not None and not isinstance(file, v.Ext):
                 self.decide(merge((given, self._written_sets(interp, args.pos, node))))
@@ -773,9 +789,17 @@ class Orders:
                 given = self.of(args.pos[0])
             if is_set(result) or (given is not None and given.kind == INDEX and role == ""):
                 return result
+            if given is not None and given.site < MIXED and api in _LEAVING_OUT:
+                given = given._replace(site=0)
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
         return result
+
+    def _changed(self, api: str, owner: v.Value) -> None:
+        """What is added to a listing, or taken out of it, is not in the folder, or still there."""
+        order = self.of(owner) if api.rpartition(".")[2] in _CHANGING else None
+        if order is not None and order.site < MIXED:
+            self.put(owner, order._replace(site=0))
 
     def _decisive(self, entry: OrderEntry | None, given: Order | None, result: v.Value) -> v.Value:
         """A call whose result depends on this order, unless the program sorts it afterwards."""
@@ -817,6 +841,10 @@ class Orders:
         if entry.gives in ("turns", "taken"):
             self._take_turns(order)
             return result
+        folder = order_folders.listed(entry, args, owner)
+        # An import may have been followed by another run.
+        if folder is not None and not interp.importing:
+            order = order._replace(site=order_folders.number(self.folders, entry, folder, interp.here(node)))
         return self.carried(result, order)
 
     def _take_turns(self, order: Order) -> None:
@@ -1036,7 +1064,7 @@ class Orders:
         written = node.args[0]
         if loop is not None and isinstance(written, m.Name) and _grows(interp, written.id):
             index = v.Obj("?", "?")
-            index.order = Order(loop.order.keys, INDEX, loop.start)
+            index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
             return index
         return result
 
@@ -1064,7 +1092,7 @@ class Orders:
             for order, value in zip(orders, args.pos, strict=True)
             if order or not _numbers_rounds(value)
         ]
-        if args.star or any(x is None or (x.keys, x.site) != (first.keys, first.site) for x in paired):
+        if args.star or any(x is None or not x.goes_with(first) for x in paired):
             self.decide(together)
         return self.carried(result, together)
 
@@ -1075,7 +1103,7 @@ class Orders:
             return
         first, second = self.of(across), self.of(up)
         if first is not None and second is not None:
-            if (first.keys, first.site) != (second.keys, second.site):
+            if not first.goes_with(second):
                 self.decide(merge((first, second)))
         elif _counts_up(across if first is None else up):
             self.decide(first or second)
@@ -1282,6 +1310,11 @@ class Orders:
         elif held and all(isinstance(one, v.Mapping) or _counts_keys(one) for one in held):
             return result
         else:
+            if result is not value and self._belongs(index, order):
+                return result
+            if at is not None and at.kind == INDEX:
+                # The number of an element of something that is in another order.
+                self.decide(order)
             by_key = isinstance(index, v.Lit) and isinstance(index.value, str)
             sequence = isinstance(value, v.Obj) and _is_sequence(interp, value)
             if by_key or not (sequence or isinstance(node.index, (m.Slice, m.Const))):
@@ -1297,17 +1330,7 @@ class Orders:
             return result
         if order_shares.is_share(running(interp), node):
             return self.carried(result, order)
-        position = self.of(index)
-        if (
-            position is not None
-            and position.kind == INDEX
-            and (position.keys, position.site)
-            == (
-                order.keys,
-                order.site,
-            )
-        ):
-            # Two lists in one order, and the number of the round of a loop over it: what belongs together.
+        if self._belongs(index, order):
             return result
         if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
             interp, node, running(interp)
@@ -1318,6 +1341,12 @@ class Orders:
             return result
         self.decide(order)
         return result
+
+    def _belongs(self, index: v.Value, order: Order) -> bool:
+        """Whether an index is the number of the round of a loop over something in the same order: what it takes belongs to
+        what the loop gives in this round."""
+        at = self.of(index)
+        return at is not None and at.kind == INDEX and at.goes_with(order)
 
     def unpacked(self, interp: Interp, target: m.Seq, value: v.Value) -> None:
         """``first, second = value``: the order decides which entry of a listing, or element of a set, gets which name."""
@@ -1425,7 +1454,7 @@ class Orders:
                     if _is_literal_text(before) and stmt.op == "+":
                         return loop.order
                     if counted:
-                        return Order(loop.order.keys, INDEX, loop.start)
+                        return Order(loop.order.keys, INDEX, loop.start, loop.site)
                     if stmt.op in "+-*" and (
                         any(order_sums.is_float(interp, x) for x in (before, value))
                         or order_sums.gives_fraction(self, interp, stmt.value)
@@ -1442,7 +1471,7 @@ class Orders:
             owner = interp.lookup(target.id.partition(".")[0])
             found = self.loop_older_than(owner) if owner is not None else None
             if found is not None:
-                return Order(found.order.keys, INDEX, found.start)
+                return Order(found.order.keys, INDEX, found.start, found.site)
         return None
 
     def assigned(self, interp: Interp, stmt: m.Assign, value: v.Value) -> v.Value:
@@ -1515,7 +1544,9 @@ class Orders:
             if around is not None:
                 self.put(owner, merge((self.of(owner), around)))
 
-    def returned(self, interp: Interp, func: v.Func, value: v.Value, node: Any, before: int) -> None:
+    def returned(
+        self, interp: Interp, func: v.Func, args: v.Args, value: v.Value, node: Any, before: int
+    ) -> None:
         """A call of the project has given something; ``before`` is the time at which it began."""
         parts = value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
         for index, one in enumerate(parts):
@@ -1528,12 +1559,27 @@ class Orders:
         site = getattr(node, "start", 0)
         for one in (value, *(value.elts if isinstance(value, v.Items) and value.kind == "t" else ())):
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
-                # Nobody else has seen it yet.
-                one.order = one.order._replace(site=site)
+                if not self._was_given(one.order, func, args):
+                    # Nobody else has seen it yet.
+                    one.order = one.order._replace(site=site)
                 for key in one.order.keys:
                     origin = self.origins[key]
                     if origin.names and origin.place.function == (func.file.path, func.key[1]):
-                        self.named.add((key, site))
+                        self.named.add((key, one.order.site))
+
+    def _was_given(self, order: Order, func: v.Func, args: v.Args) -> bool:
+        """Whether something that a call was given, or that its object keeps, has this order, or names the folder which has
+        it: it did not come about there."""
+        given = [*args.pos, *args.kw.values()]
+        if isinstance(func.receiver, v.Inst):
+            given += func.receiver.attrs.values()
+        if any(x.goes_with(order) for x in map(self.of, given) if x is not None):
+            return True
+        folder = self.folders.get(order.site)
+        here = (func.file.path, func.key[1])
+        if folder is None or any(self.origins[key].place.function != here for key in order.keys):
+            return False
+        return order_folders.is_fixed(folder[1]) or any(order_folders.are_alike(folder[1], x) for x in given)
 
     def _is_kept(self, value: v.Value) -> TypeGuard[v.Obj]:
         return isinstance(value, v.Obj) and any(one is value for one in self.kept)
@@ -1753,6 +1799,23 @@ def oldest_part(value: v.Value, depth: int = 0) -> int:
 
 
 _MOST_PARTS = 6
+_CHANGING = frozenset({"append", "extend", "insert", "pop", "remove"})
+"""Methods after which a list has not one element for each entry of a folder."""
+_LEAVING_OUT = frozenset(
+    {
+        "builtins.filter",
+        "builtins.reversed",
+        "itertools.islice",
+        "itertools.filterfalse",
+        "itertools.compress",
+    }
+)
+"""What gives not all entries of a listing, or not in its order."""
+
+
+def _are_one(first: Order, second: Order) -> bool:
+    """Whether both are the same of one order."""
+    return (first.kind, first.loop) == (second.kind, second.loop) and first.goes_with(second)
 
 
 def merge(orders: Any) -> Order | None:
@@ -1768,7 +1831,7 @@ def merge(orders: Any) -> Order | None:
         if some:
             sites = {order.site for order in some}
             keys = tuple(sorted({key for order in some for key in order.keys}))
-            return Order(keys, kind, 0, sites.pop() if len(sites) == 1 else -1)
+            return Order(keys, kind, 0, sites.pop() if len(sites) == 1 else MIXED)
     inner = max(order.loop for order in found)
     return Order(tuple(sorted({key for order in found for key in order.keys})), INDEX, inner)
 

@@ -956,6 +956,7 @@ ROLES = {
     "spawns-environments": "runs its environments in new processes, which have no state of this one",
     "starts-environments": "runs its environments in processes that are copies of this one",
     "new-process": "runs functions in processes that it starts",
+    "leaves-script-out": "starts processes that do not run the script of the program",
     "runs-python": "is an op that calls a function of Python",
     "seeded-by-method": "makes an environment that its method `seed` seeds, in some releases",
     "begins-episode": "begins an episode in the simulator that it is a method of",

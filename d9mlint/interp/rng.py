@@ -443,7 +443,10 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
                 interp.state.modes[f"{SEEDED_IN_ROUND}{rng}"] = began
     if interp.at_module_level():
         # A process that is spawned imports the modules again and so repeats this.
-        interp.module_rng.update({name: interp.state.rng[name] for name in rngs})
+        levels = {name: interp.state.rng[name] for name in rngs}
+        interp.module_rng.update(levels)
+        if interp.importing:
+            interp.imported_rng.update(levels)
 
 
 def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:

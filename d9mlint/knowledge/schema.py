@@ -176,6 +176,7 @@ Role = Literal[
     "known-parts",
     "leaves-out",
     "leaves-out-items",
+    "leaves-script-out",
     "leaves-weights",
     "left-out",
     "loads-checkpoint",

@@ -35,6 +35,7 @@ from d9mlint.checks.seeds.unread_models import (
     kept_in,
     uses_kept,
 )
+from d9mlint.checks.seeds.waiting_generators import NO_CALL, Call, is_waiting, running_in
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, trains, where
 from d9mlint.interp.calls import has_model
@@ -344,6 +345,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Layers that make their weights when they are first called, with what keeps them."""
     layers_asked = remembered(bool)
     """Whether the program goes through all layers of a model, or takes one of them."""
+    in_generators = remembered_table(Site, Call)
+    """Where generator functions of the program draw, with the first call of them; none where anything else leads there."""
     imported = remembered_table(Site, tuple[str, str])
     """Where modules that are imported draw what they keep in a variable, with that."""
     imported_splits = remembered(list[tuple[Variable, Split]])
@@ -720,6 +723,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         rng, level, entry, node = event
         if NEVER_TAKEN in self.run.contexts:
             return
+        asked_by, site = running_in(self.run), self.run.here(node)
+        if self.in_generators.setdefault(site, lambda: asked_by) != asked_by:
+            self.in_generators[site] = NO_CALL
         if not self.draws_for_command and any(_is_command(frame.func) for frame in self.run.stack()):
             self.draws_for_command = True
         if (
@@ -1108,9 +1114,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 self.seeded_again.update(
                     at[1] for at in self.borrowed.known() if at[0] == rng and not self.borrowed[at]
                 )
-            place = self.unseeded.get(self._own(rng))
             if self.run.starting_worker:
                 continue
+            place = self._asked_for(rng, node)
             if place is not None and self.run.state.level(rng).level != SEEDED and self.run.entry is not None:
                 seed = Late(
                     Where(self.run, node, rng),
@@ -1122,6 +1128,20 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                     self._process(),
                 )
                 self.late.setdefault(rng, partial(Late, *seed))
+
+    def _asked_for(self, rng: str, node: Any) -> Where | None:
+        """The first draw on this path before a seed. Those of generators that nothing has asked for anything come later."""
+        place, early = self.unseeded.get(self._own(rng)), self._early(rng)
+        calls = [(one, self.in_generators.get(one.place.site)) for one in early] if place is not None else []
+        waiting = [
+            one for one, call in calls if call is not None and call.path and is_waiting(self.run, call, node)
+        ]
+        for one in waiting:
+            self._forgive(one.place.site)
+            self.early.pop((rng, one.place.site, one.kept))
+        if not waiting or place not in [one.place for one in waiting]:
+            return place
+        return next((one.place for one in early if one not in waiting), None)
 
     @on(LateSeedEvent)
     def late_seed(self, event: LateSeedEvent) -> None:

@@ -261,10 +261,13 @@ UNNAMED = "the function"
 """What begins in a copy of the program where that has no name, such as a lambda."""
 
 
-def in_new_process(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
-    """What runs in processes that are started anew: nothing of the parent's state. ``name`` is what begins there."""
+def in_new_process(
+    interp: Interp, name: str, node: Any, run: Callable[[], T], without_script: bool = False
+) -> T:
+    """What runs in processes that are started anew: nothing of the parent's state. ``name`` is what begins there;
+    ``without_script`` is whether they do not run the script of the program again."""
     with interp.within(SPAWNED), in_process(interp, name):
-        return _run_in_state(interp, _fresh(interp), run, node)
+        return _run_in_state(interp, _fresh(interp, without_script), run, node)
 
 
 def _in_copy(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
@@ -309,6 +312,19 @@ def in_started(interp: Interp, name: str, node: Any, run: Callable[[], T]) -> T:
     """What runs in processes that are started as the program has chosen."""
     begin = in_new_process if interp.mode(_STARTS_AFRESH).value is True else _in_copy
     return begin(interp, name, node, run)
+
+
+def leaves_script_out(interp: Interp, api: str) -> bool:
+    """Whether the processes in which a library runs functions do not run the script of the program again: they get what a
+    function needs of it, and import what stands in modules."""
+    role = interp.kb.role(api, "leaves-script-out") if interp.entry is not None else None
+    if role is None or interp.entry is None or not role.more:
+        return role is not None
+    return any(
+        isinstance(one, m.Call) and called_name(one) in role.more
+        for function in interp.whole(interp.entry).functions
+        for one in nodes(function.body)
+    )
 
 
 def first_in(interp: Interp, args: v.Args) -> str:
@@ -357,11 +373,14 @@ def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value
         return v.UNKNOWN
     if not _has_method(interp, whole, "new-process", member.name):
         return None
+    alone = any(leaves_script_out(interp, interp.kb.canonical(registering(one))) for one in whole.decorated)
     if isinstance(owner, v.Func):
         if isinstance(whole, v.Func) or not any(_seeds(interp, one) for one in whole.mro()):
-            in_new_process(interp, owner.fn.name, node, lambda: interp.call(owner, args, node))
+            in_new_process(interp, owner.fn.name, node, lambda: interp.call(owner, args, node), alone)
         return v.UNKNOWN
-    return in_new_process(interp, f"{owner.cls.name}.__init__", node, lambda: interp.call(owner, args, node))
+    return in_new_process(
+        interp, f"{owner.cls.name}.__init__", node, lambda: interp.call(owner, args, node), alone
+    )
 
 
 def _has_method(interp: Interp, decorated: v.Func | v.Cls, role_of: Role, method: str) -> bool:
@@ -556,11 +575,11 @@ def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -
     return v.NONE
 
 
-def _fresh(interp: Interp) -> State:
+def _fresh(interp: Interp, without_script: bool = False) -> State:
     """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
     state = State(interp.state.default_level)
     state.aside = interp.state.aside
-    state.rng = StateTable(RNG, interp.module_rng)
+    state.rng = StateTable(RNG, interp.imported_rng if without_script else interp.module_rng)
     state.modes = StateTable(MODE, interp.module_modes)
     state.env = interp.state.env.copy()
     return state
