@@ -46,6 +46,7 @@ CallKind = Literal[
     "calls-objects",
     "draws-nothing",
     "fits-estimator",
+    "fits-in-processes",
     "fits-parts",
     "runs-methods",
     "shows",
