@@ -12,7 +12,7 @@ from d9mlint.checks.coverage import is_unknown
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.containers import layers
-from d9mlint.interp.context import CPU_CONTEXT, HANDED, THREAD
+from d9mlint.interp.context import CPU_CONTEXT, HANDED, LOADER_WORKER, THREAD
 from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent, SeedEvent
 from d9mlint.interp.listening import on
@@ -294,13 +294,17 @@ def item_draws(
     given: v.Args = _ITEM,
     seeded: frozenset[str] = frozenset(),
     made: frozenset[Site] = frozenset(),
+    unset: Sequence[tuple[v.Inst, str, v.Lit]] | None = None,
 ) -> ItemDraws:
     """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs, and whose items make
-    generators in the places ``made``."""
+    generators in the places ``made``. ``unset`` where its workers make them, each of which begins with a copy of the
+    dataset: attributes that were not set when the loader was made."""
     draws = ItemDraws(run, alone, seeded, made)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
-        with fork.within(CPU_CONTEXT, THREAD):
+        for one, name, value in unset or ():
+            one.attrs[name] = value
+        with fork.within(CPU_CONTEXT, THREAD, *([LOADER_WORKER] if unset is not None else [])):
             for part in parts:
                 if isinstance(part, (v.Func, v.Partial)):
                     fork.call(part, given, None)
