@@ -50,6 +50,7 @@ from d9mlint.interp.context import (
     FROZEN,
     GRADIENT_MODES,
     HANDED,
+    LOADER_WORKER,
     NEVER_TAKEN,
     OTHER_DEVICE,
     PARSED,
@@ -1242,7 +1243,9 @@ def _call_external(
     result = v.Obj(api, _class_of(interp, api, args), args, node if isinstance(node, m.Call) else None)
     result.file = interp.frame.file
     result.package = package
-    result.something = "gives-something" in roles
+    result.something = "gives-something" in roles or (
+        "gives-in-workers" in roles and bool(interp.contexts.within(_WORKERS))
+    )
     if contained:
         result.attrs[environments.INSIDE] = v.join(contained)
     estimators.made(interp, result)
@@ -2082,6 +2085,7 @@ def _fit(interp: Interp, estimator: v.Inst, args: v.Args, node: Any) -> None:
 _HELD = frozenset({"get", "pop", "setdefault", "values", "items"})
 """Methods of a container that give what it holds."""
 
+_WORKERS = frozenset({LOADER_WORKER})
 # Methods that only tensors have: what they give is known whatever the receiver.
 _CERTAIN_METHODS = frozenset(
     {

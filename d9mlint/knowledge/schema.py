@@ -146,6 +146,7 @@ Role = Literal[
     "gives-positions",
     "gives-pair",
     "gives-something",
+    "gives-in-workers",
     "graph-gradient",
     "graph-seed",
     "has-parts",

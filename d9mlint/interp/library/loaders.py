@@ -324,18 +324,4 @@ def split(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     return v.Items("l", [part], open=True)
 
 
-def _worker_info(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``get_worker_info()``: something in a worker process."""
-    if not interp.contexts.within(frozenset({LOADER_WORKER})):
-        return None
-    info = v.Obj(api, "", args, node)
-    info.file = interp.frame.file
-    info.something = True
-    return info
-
-
-LOADER_MODELS = {
-    LOADER: make_loader,
-    "torch.utils.data.get_worker_info": _worker_info,
-    "torch.utils.data.random_split": split,
-}
+LOADER_MODELS = {LOADER: make_loader, "torch.utils.data.random_split": split}
