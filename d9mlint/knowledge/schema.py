@@ -1055,11 +1055,11 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     argument, by a ``range``, by nested lists (``data``), of all inputs together (``broadcast``), of a ``product`` of
     matrices, several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
-    ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
-    the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
-    known, ``spatial`` the argument of the module that says how many there
-    are besides those of the batch and the channels, ``ranks`` an argument whose values are each for one number of
-    dimensions. ``dtype``: that of the ``input``, what an ``argument``
+    ``flat-module`` starts at the second dimension), those of ``positions`` of elements, one in a row, or those of the
+    ``index`` that it is given, which has as many dimensions as the input. ``rank`` is the number of dimensions where it
+    is always the same, or beside ``rank`` what is usual where that of the input is not known, ``spatial`` the argument
+    of the module that says how many there are besides those of the batch and the channels, ``ranks`` an argument whose
+    values are each for one number of dimensions. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
@@ -1117,6 +1117,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "flat",
         "flat-module",
         "positions",
+        "index",
     ] = "unknown"
     rank: int | None = None
     spatial: Other | None = None
