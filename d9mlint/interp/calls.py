@@ -31,7 +31,15 @@ from d9mlint.interp import (
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import accepts, may_be_called
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.called_methods import ANY_METHOD, Called, given_before, may_inherit, waiting, waits_for
+from d9mlint.interp.called_methods import (
+    ANY_METHOD,
+    Called,
+    given_before,
+    join,
+    may_inherit,
+    waiting,
+    waits_for,
+)
 from d9mlint.interp.containers import (
     BASE,
     SEQUENTIAL,
@@ -1921,6 +1929,13 @@ def _call_member(
             before = given_before(owner, args, trainer.entry)
             for inst in (*waiting(interp, owner, name, trainer.entry), *before):
                 run_methods(interp, inst, node, trainer.entry, name)
+    if name in interp.kb.adding_methods and isinstance(owner, (v.Obj, v.Inst)) and args.pos:
+        trainer = runner(interp, owner)
+        if trainer is not None and name in trainer.entry.adds:
+            for one in v.alternatives(args.pos[0]):
+                added = call(interp, one, v.NO_ARGS, node) if isinstance(one, v.Cls) else one
+                if isinstance(added, v.Inst):
+                    join(owner, added)
     if method.on_class is not None and isinstance(owner, v.Cls):
         given = own_gradients.apply(interp, owner, method.on_class, args, node)
         if given is not None:

@@ -1269,10 +1269,11 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     given for a later one that is given none. ``hands_back`` are methods that give what they are given, moved to the
     device. ``from_files`` are arguments that
         configuration files of the project replace, and the method ``parser_hook`` of a derived class, by the defaults that
-    it gives options. ``chained`` are the methods that give the object itself. ``inputs``: the
-    module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device. ``constructs``:
-    making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they are named,
-    and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it;
+    it gives options. ``chained`` are the methods that give the object itself,
+    and ``adds`` those that add an object, or one of the class that they are given, to those that it was made with.
+    ``inputs``: the module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device.
+    ``constructs``: making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they
+    are named, and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it;
     ``environment`` are the variables that making it deterministic sets.
     """
 
@@ -1292,6 +1293,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     returns: list[Other] = []
     calls: list[Other] = []
     chained: list[str] = []
+    adds: list[str] = []
     makes: list[Made] = []
     keeps: bool = False
     hands_back: list[str] = []
