@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.findings import Confidence, Step
 from d9mlint.checks.base import Rule
-from d9mlint.interp import rng
+from d9mlint.checks.drawing import RANDOM_STATE, parts_of, unseeded_estimators
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.listening import on_call_if, on_method
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import UNSEEDED
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.usage import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _JOBS = "n_jobs"
-_STATE = "random_state"
 _HERE = frozenset({"cv", "final_estimator"})
 """Arguments of which the program itself uses what they are given, before or after the workers."""
 _DEPTH = 6
@@ -63,7 +61,7 @@ class ParallelFits(Rule):
     def _judge(self, node: Any, api: str, args: v.Args) -> None:
         if args.star or args.dstar or _sets_state(args):
             return
-        drawing = [one for part in _parts(args) for one in self._drawing(part, 0)]
+        drawing = [one for part in _parts(args) for one in unseeded_estimators(self.run, part)]
         if not drawing:
             return
         place = Where(self.run, node, api)
@@ -77,25 +75,10 @@ class ParallelFits(Rule):
             place.with_flow((*place.flow, *steps)),
             f"`{_name(api)}{written}` fits {names} in worker processes, in which NumPy is not seeded: "
             "results differ between runs",
-            f"pass `{_STATE}=0` to {names}",
+            f"pass `{RANDOM_STATE}=0` to {names}",
             subject=api,
             confidence=Confidence.HIGH if written else Confidence.MEDIUM,
         )
-
-    def _drawing(self, one: v.Obj, depth: int) -> Iterator[v.Obj]:
-        """The estimators among an estimator and its parts that draw from NumPy's generator where they are fitted."""
-        known = [
-            entry
-            for entry in rng.valid(self.run, self.run.kb.rng(one.api), one.package)
-            if entry.kind == "split" and "numpy" in entry.draws
-        ]
-        if known:
-            # One that has a seed gives its parts theirs.
-            if _STATE not in one.attrs and any(rng.draws_now(self.run, one.args, entry) for entry in known):
-                yield one
-        elif depth < _DEPTH and self.run.kb.call_is("fits-parts", one.api):
-            for part in _parts(one.args):
-                yield from self._drawing(part, depth + 1)
 
 
 def _in_parallel(args: v.Args) -> bool:
@@ -108,15 +91,14 @@ def _in_parallel(args: v.Args) -> bool:
 
 def _parts(args: v.Args) -> list[v.Obj]:
     """What the workers may be given of some arguments."""
-    given = [*args.pos, *(value for name, value in args.kw.items() if name not in _HERE)]
-    return [one for value in given for one in flatten(value) if isinstance(one, v.Obj)]
+    return parts_of(v.Args(args.pos, {name: one for name, one in args.kw.items() if name not in _HERE}))
 
 
 def _sets_state(args: v.Args) -> bool:
     """Whether one of the parameters that a search tries is the seed."""
     return any(
         isinstance(value, v.Mapping)
-        and any(isinstance(key, str) and key.endswith(_STATE) for key in value.items)
+        and any(isinstance(key, str) and key.endswith(RANDOM_STATE) for key in value.items)
         for given in (*args.pos, *args.kw.values())
         for value in (given.elts if isinstance(given, v.Items) else (given,))
     )
