@@ -299,3 +299,19 @@ def test_a_module_holds_one_rule_in_the_package_of_its_family() -> None:
         families = {pages[code].family for code in rule.codes}
         package = rule.__module__.split(".")[2]
         assert not families or package in families, f"{rule.__module__} is of {', '.join(families)}"
+
+
+def test_no_module_gives_a_name_two_meanings() -> None:
+    found: list[str] = []
+    for path in sorted(ROOT.rglob("*.py")):
+        seen: set[str] = set()
+        for stmt in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(stmt, ast.FunctionDef | ast.ClassDef):
+                names = [stmt.name]
+            else:
+                targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+                targets += [stmt.target] if isinstance(stmt, ast.AnnAssign) else []
+                names = [one.id for one in targets if isinstance(one, ast.Name)]
+            found += [f"{path.relative_to(ROOT)}: {name}" for name in names if name in seen]
+            seen.update(names)
+    assert found == []

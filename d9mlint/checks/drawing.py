@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -12,14 +12,15 @@ from d9mlint.checks.coverage import is_unknown
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.containers import layers
-from d9mlint.interp.context import CPU_CONTEXT, HANDED, THREAD
+from d9mlint.interp.context import CPU_CONTEXT, HANDED, LOADER_WORKER, THREAD
 from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ObjectCallEvent, SeedEvent
 from d9mlint.interp.listening import on
-from d9mlint.interp.rng import GENERATOR_TYPES, draws_now
+from d9mlint.interp.rng import GENERATOR_TYPES, draws_now, valid
 from d9mlint.interp.single_use import seeds_only
 from d9mlint.interp.state import SEEDED, Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.usage import flatten
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -35,6 +36,8 @@ UNKNOWN_CALL = "?"
 """The name under which listeners hear of a call of something that is not known."""
 KEPT = "kept"
 """What is drawn from a generator that a transform keeps."""
+FITTING = ("fit", "fit_predict", "fit_transform")
+"""Methods of estimators that fit them."""
 FOR_EACH_ITEM = frozenset({"__call__", "__getitem__", "__iter__", "__next__"})
 """Methods that Python's protocols call for each item, or each time that all are gone through."""
 
@@ -162,6 +165,8 @@ class ItemDraws(Observer):
         if self.run.kb.role(call.api, "runs-python") is not None:
             self._calls.add(self.run.here(call.node))
         self.op_seeds |= any(self._keeps_state(call, entry) for entry in kb.rng(call.api))
+        if fits_unseeded(self.run, call, self._began):
+            self._draw("numpy", self.run.here(call.node))
         owner = call.owner
         if not isinstance(owner, v.Obj) or owner.type not in GENERATOR_TYPES or owner.birth > self._began:
             return
@@ -208,6 +213,39 @@ class ItemDraws(Observer):
     def _of_tensorflow(self, rng: str) -> bool:
         generator = self.run.kb.generators.get(rng)
         return generator is not None and generator.library == "tensorflow"
+
+
+RANDOM_STATE = "random_state"
+_MOST_NESTED = 6
+
+
+def parts_of(args: v.Args) -> list[v.Obj]:
+    """The objects of libraries among some arguments, and in lists and mappings among them."""
+    return [one for value in args.values() for one in flatten(value) if isinstance(one, v.Obj)]
+
+
+def unseeded_estimators(run: RunView, one: v.Obj, depth: int = 0) -> Iterator[v.Obj]:
+    """The estimators among an estimator and its parts that draw from NumPy's generator where they are fitted."""
+    known = [
+        entry
+        for entry in valid(run, run.kb.rng(one.api), one.package)
+        if entry.kind == "split" and "numpy" in entry.draws
+    ]
+    if known:
+        # One that has a seed gives its parts theirs.
+        if RANDOM_STATE not in one.attrs and any(draws_now(run, one.args, entry) for entry in known):
+            yield one
+    elif depth < _MOST_NESTED and run.kb.call_is("fits-parts", one.api):
+        for part in parts_of(one.args):
+            yield from unseeded_estimators(run, part, depth + 1)
+
+
+def fits_unseeded(run: RunView, call: CallEvent, since: int) -> bool:
+    """Whether an estimator is fitted that was made before, and draws from NumPy's generator then."""
+    owner = call.owner
+    if call.api.rpartition(".")[2] not in FITTING or not isinstance(owner, v.Obj) or owner.birth > since:
+        return False
+    return run.kb.call_is("fits-parts", owner.api) and any(unseeded_estimators(run, owner))
 
 
 class SeededAtStart(Observer):
@@ -294,13 +332,17 @@ def item_draws(
     given: v.Args = _ITEM,
     seeded: frozenset[str] = frozenset(),
     made: frozenset[Site] = frozenset(),
+    unset: Sequence[tuple[v.Inst, str, v.Lit]] | None = None,
 ) -> ItemDraws:
     """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs, and whose items make
-    generators in the places ``made``."""
+    generators in the places ``made``. ``unset`` where its workers make them, each of which begins with a copy of the
+    dataset: attributes that were not set when the loader was made."""
     draws = ItemDraws(run, alone, seeded, made)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
-        with fork.within(CPU_CONTEXT, THREAD):
+        for one, name, value in unset or ():
+            one.attrs[name] = value
+        with fork.within(CPU_CONTEXT, THREAD, *([LOADER_WORKER] if unset is not None else [])):
             for part in parts:
                 if isinstance(part, (v.Func, v.Partial)):
                     fork.call(part, given, None)

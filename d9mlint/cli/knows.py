@@ -187,6 +187,7 @@ _DOES: dict[CallKind, str] = {
     "calls-objects": "calls objects that it is given as it calls functions",
     "draws-nothing": "draws no random numbers",
     "fits-estimator": "fits the estimator that it is given, on parts of the data",
+    "fits-in-processes": "fits copies of the estimators that it was made with in worker processes",
     "fits-parts": "fits the estimators that it was made with",
     "runs-methods": "runs methods of the objects that it is given, or of its receiver",
     "shows": "shows something on the screen",

@@ -912,7 +912,7 @@ def _by_keras(value: v.Value | None, depth: int = 0) -> bool:
         return any(_by_keras(one, depth) for one in value.elts)
     if not isinstance(value, v.Obj) or depth > _STEPS_DEPTH:
         return False
-    if of_keras(value.api) and value.api.endswith(_CALLED):
+    if of_keras(value.api) and value.api.endswith(_OF_A_CALL):
         return True
     return any(_by_keras(one, depth + 1) for one in (*value.args.values(), value.owner))
 
@@ -996,10 +996,10 @@ def _of_variables(interp: Interp, sources: v.Value | None) -> bool:
 def _is_computed(interp: Interp, value: v.Obj) -> bool:
     """Whether a tensor is what a layer gives, or one in which no variable takes part."""
     role = interp.kb.role(value.api, "no-variable")
-    return value.api.endswith(_CALLED) or (role is not None and not role.when)
+    return value.api.endswith(_OF_A_CALL) or (role is not None and not role.when)
 
 
-_CALLED = ".__call__"
+_OF_A_CALL = ".__call__"
 _NOT_SET = Setting(False, None)
 """A mode that nothing has set."""
 

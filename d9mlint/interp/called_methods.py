@@ -79,7 +79,7 @@ def waiting(interp: RunView, owner: v.Obj | v.Inst, method: str, runner: RunnerE
         return
     base = owner.attrs.get(BASE) if isinstance(owner, v.Inst) else None
     made = [owner.args, *([base.args] if isinstance(base, v.Obj) else [])]
-    for value in [value for args in made for value in args.values()]:
+    for value in [*(value for args in made for value in args.values()), owner.attrs.get(_ADDED) or v.NONE]:
         for one in v.alternatives(value):
             for part in one.elts if isinstance(one, v.Items) else (one,):
                 yield from (inst for inst in played(part) if waits_for(interp, inst, runner))
@@ -99,5 +99,13 @@ def given_before(owner: v.Obj | v.Inst, args: v.Args, runner: RunnerEntry) -> li
     return [one for one in kept.elts if isinstance(one, v.Inst)] if isinstance(kept, v.Items) else []
 
 
+def join(owner: v.Obj | v.Inst, value: v.Value) -> None:
+    """A method of a trainer adds an object to those that it was made with."""
+    kept = owner.attrs.get(_ADDED)
+    owner.attrs[_ADDED] = v.Items("t", [*(kept.elts if isinstance(kept, v.Items) else []), value])
+
+
 _GIVEN = "@given"
 """The objects that a trainer keeps, among its attributes."""
+_ADDED = "@added"
+"""Those that were added to the ones that it was made with."""

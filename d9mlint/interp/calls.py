@@ -31,7 +31,15 @@ from d9mlint.interp import (
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import accepts, may_be_called
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.called_methods import ANY_METHOD, Called, given_before, may_inherit, waiting, waits_for
+from d9mlint.interp.called_methods import (
+    ANY_METHOD,
+    Called,
+    given_before,
+    join,
+    may_inherit,
+    waiting,
+    waits_for,
+)
 from d9mlint.interp.containers import (
     BASE,
     SEQUENTIAL,
@@ -50,6 +58,7 @@ from d9mlint.interp.context import (
     FROZEN,
     GRADIENT_MODES,
     HANDED,
+    LOADER_WORKER,
     NEVER_TAKEN,
     OTHER_DEVICE,
     PARSED,
@@ -1243,7 +1252,9 @@ def _call_external(
     result = v.Obj(api, _class_of(interp, api, args), args, node if isinstance(node, m.Call) else None)
     result.file = interp.frame.file
     result.package = package
-    result.something = "gives-something" in roles
+    result.something = "gives-something" in roles or (
+        "gives-in-workers" in roles and bool(interp.contexts.within(_WORKERS))
+    )
     if contained:
         result.attrs[environments.INSIDE] = v.join(contained)
     estimators.made(interp, result)
@@ -1937,6 +1948,13 @@ def _call_member(
             before = given_before(owner, args, trainer.entry)
             for inst in (*waiting(interp, owner, name, trainer.entry), *before):
                 run_methods(interp, inst, node, trainer.entry, name)
+    if name in interp.kb.adding_methods and isinstance(owner, (v.Obj, v.Inst)) and args.pos:
+        trainer = runner(interp, owner)
+        if trainer is not None and name in trainer.entry.adds:
+            for one in v.alternatives(args.pos[0]):
+                added = call(interp, one, v.NO_ARGS, node) if isinstance(one, v.Cls) else one
+                if isinstance(added, v.Inst):
+                    join(owner, added)
     if method.on_class is not None and isinstance(owner, v.Cls):
         given = own_gradients.apply(interp, owner, method.on_class, args, node)
         if given is not None:
@@ -2101,6 +2119,7 @@ def _fit(interp: Interp, estimator: v.Inst, args: v.Args, node: Any) -> None:
 _HELD = frozenset({"get", "pop", "setdefault", "values", "items"})
 """Methods of a container that give what it holds."""
 
+_WORKERS = frozenset({LOADER_WORKER})
 # Methods that only tensors have: what they give is known whatever the receiver.
 _CERTAIN_METHODS = frozenset(
     {

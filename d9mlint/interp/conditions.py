@@ -97,6 +97,7 @@ def truth(interp: Interp, value: v.Value) -> bool | None:
             return False
         is_class = value.api.rpartition(".")[2][:1].isupper()
         plain = is_class and interp.kb.role(value.api, "plain-object") is not None
+        plain = plain or (value.something and interp.kb.role(value.api, "gives-in-workers") is not None)
         return plain or any(entry.kind == "generator" for entry in interp.kb.rng(value.api)) or None
     return None
 

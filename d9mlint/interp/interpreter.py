@@ -14,7 +14,7 @@ import builtins
 import functools
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ from d9mlint.interp.heap import (
 from d9mlint.interp.import_cache import ImportCache, ImportLog, Settled
 from d9mlint.interp.later_rounds import without_gradient
 from d9mlint.interp.library.processes import context_class
-from d9mlint.interp.library.reflection import SEARCH_PATH
+from d9mlint.interp.library.reflection import SEARCH_PATH, on_search_path
 from d9mlint.interp.library.weights import loaded_between, loaded_if_given, loaded_places
 from d9mlint.interp.listening import Listeners
 from d9mlint.interp.made_again import Code
@@ -445,16 +445,39 @@ class Interp:
             return known
         return self.imports.load(self, found.file, name)
 
-    def find_module(self, file: ModuleFile, name: str) -> Found | None:
-        """The project module that an absolute import means in ``file``."""
+    def find_module(self, file: ModuleFile, name: str, names: Sequence[str] = ()) -> Found | None:
+        """The project module that an absolute import means in ``file``, from which it imports ``names``."""
         found = self.resolve(file.directory, name, False)
         if self.import_log is not None:
             self.import_log.looked_up(file.directory, name, False, found)
-        if found is None and self.uses(SEARCH_PATH):
-            found = self.resolve(file.directory, name, True)
-            if self.import_log is not None:
-                self.import_log.looked_up(file.directory, name, True, found)
+        if (found is None or found.file is None) and self.uses(SEARCH_PATH):
+            added = self._in_added_directory(name, names)
+            if added is not None:
+                return added
+            if found is None:
+                found = self.resolve(file.directory, name, True)
+                if self.import_log is not None:
+                    self.import_log.looked_up(file.directory, name, True, found)
         return found
+
+    def _in_added_directory(self, name: str, names: Sequence[str]) -> Found | None:
+        """The module of this name in a directory that the program has added to the search path. Where a library has the
+        name, too, the file is meant unless it surely lacks what is imported."""
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names:
+            return None
+        library = self.modules.is_library(name)
+        for directory, found in self.modules.directories_with(name).items():
+            if not self.uses(on_search_path(directory)) or found.file is None:
+                continue
+            inner = [one for one in names if library and self.modules.at(found.directory, [one]) is None]
+            if inner:
+                # An edit of the file may change the answer.
+                self.trail.append(FUNCTIONS.number((found.file.path, 0)))
+                if found.file.lacks(inner):
+                    continue
+            return found
+        return None
 
     def resolve(self, directory: str, name: str, anywhere: bool) -> Found | None:
         """The project module that an absolute import means in a file of ``directory``; ``anywhere`` in the project
@@ -663,14 +686,15 @@ class Interp:
         """Marks of the present path."""
         return self.state.flags
 
-    def import_parents(self, file: ModuleFile, parts: list[str]) -> v.Mod | None:
-        """Import ``a``, ``a.b``, ... in order, as Python does; the last module, None for a library."""
+    def import_parents(self, file: ModuleFile, parts: list[str], names: Sequence[str] = ()) -> v.Mod | None:
+        """Import ``a``, ``a.b``, ... in order, as Python does; the last module, None for a library. ``names`` are what is
+        imported from it."""
         last: v.Mod | None = None
-        found = self.find_module(file, ".".join(parts))
+        found = self.find_module(file, ".".join(parts), names)
         if found is None:
             return None
         for count in range(1, len(parts) + 1):
-            part = self.find_module(file, ".".join(parts[:count]))
+            part = self.find_module(file, ".".join(parts[:count]), names if count == len(parts) else ())
             if part is None:
                 continue
             mod = self.import_found(part, ".".join(parts[:count]))
@@ -1816,7 +1840,8 @@ class Interp:
                         self.bind(alias.asname or alias.name, v.UNKNOWN)
                 return
         else:
-            mod = self._import_namesake(stmt) or self.import_parents(file, stmt.module.split("."))
+            names = [alias.name for alias in stmt.names if alias.name != "*"]
+            mod = self._import_namesake(stmt) or self.import_parents(file, stmt.module.split("."), names)
             if mod is not None and mod.file is None and not self._has_members(mod, stmt):
                 mod = None
             mod = mod or self._import_elsewhere(stmt)

@@ -895,6 +895,7 @@ ROLES = {
     "all-different": "gives numbers, none of which is there twice",
     "gives-pair": "gives two of what it gives otherwise",
     "gives-something": "never gives None",
+    "gives-in-workers": "gives None but in worker processes of a loader",
     "tensor": "gives a tensor",
     "graph-seed": "takes the seed of its graphs from a configuration",
     "graph-gradient": "adds gradients to a graph of TensorFlow",

@@ -299,6 +299,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return _of_two(first, args, "@")
     if kind == "positions":
         return None if "as_tuple" in args.kw else (None, None if old.sizes is None else len(old.sizes))
+    if kind == "index":
+        return _as_index(old, args)
     if kind == "permuted":
         return _permuted(old, args)
     if kind == "widened":
@@ -402,6 +404,15 @@ def of_value(ranks: Ranks, args: v.Args) -> Sizes | None:
     given = args.get(ranks.arg, ranks.pos)
     known = ranks.of.get(given.value) if isinstance(given, v.Lit) and isinstance(given.value, str) else None
     return None if known is None else (None,) * known
+
+
+def _as_index(old: Form, args: v.Args) -> Sizes | None:
+    """``torch.gather(x, 1, index)``, ``x.gather(1, index)``: the sizes of the index."""
+    index = args.kw.get("index") or (args.pos[-1] if len(args.pos) > 1 and not args.star else None)
+    known = form(index).sizes if index is not None and not args.dstar else None
+    if known is None:
+        known = (None,) * len(old.sizes) if old.sizes is not None else None
+    return known
 
 
 def _permuted(old: Form, args: v.Args) -> Sizes | None:

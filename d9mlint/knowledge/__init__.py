@@ -146,6 +146,7 @@ class Knowledge:
         self.calling_libraries: set[str] = set()
         """Libraries, as `name.*`, of which some entry asks whether they call the function that is running."""
         self.training_methods: dict[str, None] = {}
+        self.adding_methods: set[str] = set()
         """The methods of trainers that train, in the order of the entries."""
         self.evaluating_methods: dict[str, None] = {}
         """Those that only evaluate."""
@@ -285,6 +286,7 @@ class Knowledge:
             self._devices.update((self.canonical(api), device) for api in device.apis)
         for runner in compiled.runners:
             self.training_methods.update(dict.fromkeys(runner.trains))
+            self.adding_methods.update(runner.adds)
             self.evaluating_methods.update(dict.fromkeys(runner.evaluates))
             for api in runner.apis:
                 if "*" in api:

@@ -46,6 +46,7 @@ CallKind = Literal[
     "calls-objects",
     "draws-nothing",
     "fits-estimator",
+    "fits-in-processes",
     "fits-parts",
     "runs-methods",
     "shows",
@@ -146,6 +147,7 @@ Role = Literal[
     "gives-positions",
     "gives-pair",
     "gives-something",
+    "gives-in-workers",
     "graph-gradient",
     "graph-seed",
     "has-parts",
@@ -1056,11 +1058,11 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     argument, by a ``range``, by nested lists (``data``), of all inputs together (``broadcast``), of a ``product`` of
     matrices, several ``joined`` or ``stacked`` along a dimension, what
     flattening leaves (``flat``;
-    ``flat-module`` starts at the second dimension), or those of ``positions`` of elements, one in a row. ``rank`` is
-    the number of dimensions where it is always the same, or beside ``rank`` what is usual where that of the input is not
-    known, ``spatial`` the argument of the module that says how many there
-    are besides those of the batch and the channels, ``ranks`` an argument whose values are each for one number of
-    dimensions. ``dtype``: that of the ``input``, what an ``argument``
+    ``flat-module`` starts at the second dimension), those of ``positions`` of elements, one in a row, or those of the
+    ``index`` that it is given, which has as many dimensions as the input. ``rank`` is the number of dimensions where it
+    is always the same, or beside ``rank`` what is usual where that of the input is not known, ``spatial`` the argument
+    of the module that says how many there are besides those of the batch and the channels, ``ranks`` an argument whose
+    values are each for one number of dimensions. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
     (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
@@ -1118,6 +1120,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "flat",
         "flat-module",
         "positions",
+        "index",
     ] = "unknown"
     rank: int | None = None
     spatial: Other | None = None
@@ -1269,10 +1272,11 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     given for a later one that is given none. ``hands_back`` are methods that give what they are given, moved to the
     device. ``from_files`` are arguments that
         configuration files of the project replace, and the method ``parser_hook`` of a derived class, by the defaults that
-    it gives options. ``chained`` are the methods that give the object itself. ``inputs``: the
-    module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device. ``constructs``:
-    making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they are named,
-    and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it;
+    it gives options. ``chained`` are the methods that give the object itself,
+    and ``adds`` those that add an object, or one of the class that they are given, to those that it was made with.
+    ``inputs``: the module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device.
+    ``constructs``: making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they
+    are named, and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it;
     ``environment`` are the variables that making it deterministic sets.
     """
 
@@ -1292,6 +1296,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     returns: list[Other] = []
     calls: list[Other] = []
     chained: list[str] = []
+    adds: list[str] = []
     makes: list[Made] = []
     keeps: bool = False
     hands_back: list[str] = []

@@ -3,7 +3,7 @@
 Python decides by ``sys.path``, which depends on how a program is started. Searched here, in this order:
 the directory above the importing file's outermost package, the importing file's own directory, the
 directory of the entry point, the project root, its ``src`` and ``lib`` directories, and the directories
-between the file and the root.
+between the file and the root; then in those that the program itself adds to ``sys.path``.
 """
 
 from __future__ import annotations
@@ -261,9 +261,16 @@ class Modules:
 
     def named(self, name: str) -> list[ModuleFile]:
         """The files in the tree whose paths end like the name of a module that is no library."""
+        return [] if name.partition(".")[0] in self.libraries else self._ending_in(name)
+
+    def directories_with(self, name: str) -> dict[str, Found]:
+        """The directories in which a module of this name lies, whether or not a library has it too."""
+        count = name.count(".") + 1
+        return {_above(file, count): self.found(file) for file in self._ending_in(name)}
+
+    def _ending_in(self, name: str) -> list[ModuleFile]:
+        """The files in the tree whose paths end like the name of a module."""
         parts = name.split(".")
-        if parts[0] in self.libraries:
-            return []
         if self._by_name is None:
             self._by_name = {}
             for file in self.files:

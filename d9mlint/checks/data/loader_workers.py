@@ -16,6 +16,7 @@ from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import CallEvent, IterationEvent, ResultEvent
+from d9mlint.interp.given_instead import others
 from d9mlint.interp.idle import is_idle
 from d9mlint.interp.library.loaders import LOADER, is_seeded_before
 from d9mlint.interp.listening import on, on_call, on_call_if
@@ -26,7 +27,7 @@ from d9mlint.interp.rng import GENERATOR_TYPES, valid
 from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import LIGHTNING_TRAINERS
-from d9mlint.interp.usage import handed_over, held
+from d9mlint.interp.usage import flatten, handed_over, held
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ class LoaderWorkers(Rule):
             rest = {name: value for name, value in args.kw.items() if name != "dataset"}
             args = v.Args([declared, *args.pos[1:]], rest, args.star, args.dstar)
         made, seeds = self.run.state.level("torch"), self._seeds_items(call.node)
-        self.run.later(partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made, seeds))
+        unset = _unset(self.run, args.get("dataset", 0))
+        judge = partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made, seeds, unset)
+        self.run.later(judge)
 
     @on(IterationEvent)
     def iterated(self, event: IterationEvent) -> None:
@@ -187,6 +190,7 @@ class LoaderWorkers(Rule):
         wanted: tuple[str, tuple[str, ...]],
         made: Rng,
         seeds: frozenset[str],
+        unset: list[tuple[v.Inst, str, v.Lit]],
     ) -> None:
         if idle():
             return
@@ -211,7 +215,9 @@ class LoaderWorkers(Rule):
         kept = KeptGenerators(self.run)
         parts = [dataset, args.get("collate_fn")]
         own = frozenset(self.made_in_items)
-        found = item_draws(self.run, parts, kept, frame=frame, alone=True, seeded=seeds, made=own)
+        found = item_draws(
+            self.run, parts, kept, frame=frame, alone=True, seeded=seeds, made=own, unset=unset
+        )
         drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
         by_trainer = bool(self.by_trainer) or place.site in self.set_up
@@ -258,7 +264,7 @@ class LoaderWorkers(Rule):
             now = (
                 "only from torch, which seeds its workers"
                 if "torch" in drawn
-                else "only from generators that it seeds for each item"
+                else "only from generators that it seeds itself"
                 if item_seed
                 else "nothing from global generators now"
             )
@@ -334,6 +340,22 @@ class LoaderWorkers(Rule):
         return isinstance(workers, v.Lit) or (
             isinstance(workers, v.Obj) and self.run.kb.role(workers.api, "processor-count") is not None
         )
+
+
+def _unset(run: RunView, dataset: v.Value | None) -> list[tuple[v.Inst, str, v.Lit]]:
+    """The attributes of a dataset, or of those that it is made of, that say that something is still to be done."""
+    given = flatten(dataset) if dataset is not None else []
+    given += [one.value for meant in given for one in others(run, meant)]
+    given += [
+        one for part in given if isinstance(part, v.Obj) for held in part.args.pos for one in flatten(held)
+    ]
+    return [
+        (one, name, value)
+        for one in given
+        if isinstance(one, v.Inst)
+        for name, value in list(one.attrs.items())
+        if isinstance(value, v.Lit) and value.value is False
+    ]
 
 
 def _count_text(workers: v.Value, option: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.base.findings import Step
 from d9mlint.checks.base import Rule
 from d9mlint.checks.data import concurrent_updates
-from d9mlint.checks.drawing import Observer, what_is_drawn
+from d9mlint.checks.drawing import Observer, fits_unseeded, what_is_drawn
 from d9mlint.checks.inference.sampling import GENERATING, samples
 from d9mlint.interp import rng
 from d9mlint.interp import values as v
@@ -76,6 +76,8 @@ class RaceLog(Observer):
         self.generators: set[str] = set()
         self.sampled: set[str] = set()
         """The generator from which models draw that generate."""
+        self.fitted: set[Site] = set()
+        """Where estimators are fitted that draw from NumPy's generator."""
         self._seeded: set[str] = set()
         self._weights: dict[str, list[Where]] = {}
         self._loads = False
@@ -128,11 +130,16 @@ class RaceLog(Observer):
             )
             if owner is not None:
                 shared = self._shared(owner)
+        fits = fits_unseeded(self.run, call, self.start)
+        if fits:
+            shared, owner = True, None
         if call.api.rpartition(".")[2] in GENERATING and samples(self.run, call):
             self.sampled.add("torch")
             shared, owner = True, None
         if shared and len(self.places) < MOST_PLACES:
             place = Where(self.run, call.node)
+            if fits:
+                self.fitted.add(place.site)
             if all(one.site != place.site for one in self.places):
                 self.places.append(place)
             if owner is not None:
@@ -152,6 +159,7 @@ _GLOBAL = {"python": "`random`", "numpy": "`np.random`", "torch": "torch", "tens
 _EACH = "give every item its own generator: `rng = np.random.default_rng([seed, index])`"
 _TORCH = "draw before the threads start, or give every item its own `generator=torch.Generator().manual_seed(seed + index)`"
 _SEEDED = "seed for every item, in the function: `torch.manual_seed(seed + index)`"
+_ESTIMATORS = "pass `random_state=` to the estimators"
 _STATELESS = "pass each draw its own seed: `tf.random.stateless_uniform(shape, seed=[seed, index])`"
 
 
@@ -408,6 +416,8 @@ def _remedy(log: RaceLog, drawn: set[str]) -> str:
     """What keeps the draws of one item apart from those of the others."""
     if drawn == {"tensorflow"}:
         return _STATELESS
+    if log.places and log.fitted.issuperset(one.site for one in log.places):
+        return _ESTIMATORS
     if "torch" not in drawn:
         return _EACH
     # Not all that draws from torch's generator can be given another one, but each process has one.

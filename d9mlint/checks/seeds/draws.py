@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
@@ -467,14 +467,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         self.shows_elsewhere = True
         if run.entry is None:
             return
-        role = _written_by(run, call.api)
-        given = None
-        if role is not None and isinstance(call.node, m.Call):
-            # Without an argument it is the receiver that is written.
-            given = argument_node(call.node, role.arg, role.pos) if role.arg else call.node.func
-        if given is not None and run.entry.path in run.used_files:
-            names = tuple(sorted(elements(given, self._looks)))
-            self._note_printed(call.node, names, within=_calls_within([given]))
+        given = _data_written(run, call.api, call.node)
+        if given and run.entry.path in run.used_files:
+            names = tuple(sorted({name for one in given for name in elements(one, self._looks)}))
+            self._note_printed(call.node, names, within=_calls_within(given))
 
     def _note_printed(
         self,
@@ -1995,9 +1991,28 @@ def _soonest(draws: Iterable[First]) -> First | None:
     return min(draws, key=lambda one: (len(one.place.given), one.place.order), default=None)
 
 
+_ARRAYS: Final = "stores-arrays"
+"""The role of what writes all that it is given beside the name of the file."""
+
+
 def _written_by(run: RunView, api: str) -> RoleEntry | None:
     """What a call writes into a file."""
-    return run.kb.role(api, "writes-data") or run.kb.role(api, "saves-checkpoint")
+    kb = run.kb
+    return kb.role(api, "writes-data") or kb.role(api, "saves-checkpoint") or kb.role(api, _ARRAYS)
+
+
+def _data_written(run: RunView, api: str, node: Any) -> list[m.Expr]:
+    """The expressions whose values a call writes into a file."""
+    role = _written_by(run, api)
+    if role is None or not isinstance(node, m.Call):
+        return []
+    if role.role == _ARRAYS:
+        beside = argument_node(node, role.arg, role.pos)
+        given = [*node.args, *(one.value for one in node.keywords)]
+        return [one for one in given if one is not beside]
+    # Without an argument it is the receiver that is written.
+    written = argument_node(node, role.arg, role.pos) if role.arg else node.func
+    return [written] if written is not None else []
 
 
 def _calls_within(exprs: Sequence[m.Expr]) -> tuple[int, ...]:

@@ -662,7 +662,7 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
         # `import_module(f"archs.{name}")` in a loop over the files of a folder: all of them are imported.
         like = modules_like(interp, node)
         if like != [v.UNKNOWN] or _names_library(name):
-            return v.join(like)
+            return v.join(like, v.MAX_CANDIDATES)
         found = modules_with(interp, node)
         if found is v.UNKNOWN and isinstance(node, m.Call):
             interp.gap("dynamic-call", f"which module `{written(node)}` imports is decided at run time", node)

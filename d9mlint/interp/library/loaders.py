@@ -14,7 +14,7 @@ from d9mlint.interp import rng, shares
 from d9mlint.interp import values as v
 from d9mlint.interp.collated import keep_item
 from d9mlint.interp.containers import BASE
-from d9mlint.interp.context import CPU_CONTEXT, NOT_ITERATED, SPAWNED, THREAD
+from d9mlint.interp.context import CPU_CONTEXT, LOADER_WORKER, NOT_ITERATED, SPAWNED, THREAD
 from d9mlint.interp.data import MOVED, inherited_loader, inherits_items, is_graph_dataset, is_number
 from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
@@ -145,7 +145,8 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
     # What it was given is used in other files than the one in which it was made.
     theirs = {"python", "numpy", "torch"}
     outer, interp.loading = interp.loading, HEAP.clock if in_workers else interp.loading
-    with interp.within(CPU_CONTEXT), interp.in_file(loader.file):
+    contexts = (CPU_CONTEXT, LOADER_WORKER) if in_workers else (CPU_CONTEXT,)
+    with interp.within(*contexts), interp.in_file(loader.file):
         if in_workers is not False:
             was = {name: interp.state.level(name) for name in ("python", "numpy")}
             interp.state.flags.pop(rng.OF_WORKERS, None)

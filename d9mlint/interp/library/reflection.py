@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from d9mlint.interp.library.own_paths import literal_path
 from d9mlint.interp.library.set_by_name import set_in_scope
 from d9mlint.interp.places import running
 from d9mlint.interp.trail import FUNCTIONS
+from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver, variables
@@ -492,11 +494,34 @@ SEARCH_PATH = "sys.path"
 
 
 def extend_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
-    """``sys.path.append(...)``: imports may mean files anywhere in the tree from now on."""
-    interp.libraries.add(SEARCH_PATH)
+    """``sys.path.append(...)``: imports may mean files anywhere in the tree from now on, and those in the directory that is
+    added before others."""
+    added = [SEARCH_PATH]
+    if interp.entry is not None:
+        given = [one for value in args.values() for one in flatten(value)]
+        added += [on_search_path(one) for value in given if (one := _directory(interp, value))]
+    interp.libraries.update(added)
     if interp.import_log is not None:
-        interp.import_log.imported.add(SEARCH_PATH)
+        interp.import_log.imported.update(added)
     return v.NONE
+
+
+def on_search_path(directory: str) -> str:
+    """Stands among the libraries of a program that looks for what it imports in this directory, too."""
+    return f"{SEARCH_PATH}: {directory}"
+
+
+def _directory(interp: Interp, value: v.Value) -> str:
+    """The directory of the project that a path means; empty where it means none. A relative one is where the program
+    stands, as far as a module that is imported can know that: below the root of the project."""
+    path = literal_path(value)
+    if path is None or (isinstance(value, v.Lit) and value.option):
+        return ""
+    places = [interp.modules.root]
+    if interp.importing == 0 and interp.first_on_path:
+        places.insert(0, interp.first_on_path)
+    found = [posixpath.normpath(posixpath.join(place, path)) for place in places]
+    return next((one for one in found if one in interp.modules.directories), "")
 
 
 REFLECTION_MODELS = {

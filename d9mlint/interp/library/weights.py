@@ -16,7 +16,7 @@ from d9mlint.interp.containers import CONTAINERS, added, container_of, parts
 from d9mlint.interp.data import CHANGED, TENSOR
 from d9mlint.interp.given_instead import is_made_where_given, others
 from d9mlint.interp.library.saved_states import is_saved_state
-from d9mlint.interp.library_modules import is_module
+from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
 
@@ -303,7 +303,8 @@ def _registers(interp: RunView, value: v.Value) -> bool:
     if isinstance(value, v.Member):
         return isinstance(value.owner, v.Obj) and is_module(interp, value.owner)
     if isinstance(value, v.Inst):
-        named = any("Module" in base for base in value.cls.external_bases())
+        bases = value.cls.external_bases()
+        named = any("Module" in base or makes_module(interp, interp.kb.canonical(base)) for base in bases)
         torch = named or value.cls.find("forward") is not None or container_of(value) is not None
         return torch or _is_keras_layer(interp, value)
     if not isinstance(value, v.Obj):
