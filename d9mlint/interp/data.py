@@ -1174,7 +1174,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         if _is_each(interp, node):
             owner.elts = [v.join((*owner.elts, value)) if interp.branching else value] * len(owner.elts)
         else:
-            owner.open = True
+            owner.open = v.FEWER if v.is_slice(index) else True
             owner.elts = [*owner.elts, value][-16:]
     elif isinstance(owner, v.Obj) and owner.api == tensors.BATCH and not _is_text(index):
         each = _is_each(interp, node)

@@ -821,6 +821,8 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
             return opt.as_default(default, str(key.value)) if owner.attributes else default
         return default
     if isinstance(owner, v.Mapping):
+        if name == "pop" and owner.items:
+            owner.open = v.FEWER
         # A table of functions or classes looked up by an unknown name, or of objects.
         if not callables:
             if not owner.open and not owner.items and isinstance(default, v.Items) and default.kind == "s":
@@ -928,8 +930,15 @@ def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) 
         owner.elts = [*elts[:at], *elts[at + 1 :]]
         return elts[at] if name.startswith("pop") else None
     else:
-        owner.open = True
+        owner.open = v.FEWER
     return v.join(elts) if name.startswith("pop") else None
+
+
+def _emptied(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``mapping.clear()``, ``mapping.popitem()``: whether it holds anything is not known after it."""
+    if isinstance(owner, v.Mapping):
+        owner.open = v.FEWER
+    return None
 
 
 def _found(elts: list[v.Value], value: v.Value) -> int | None:
@@ -1462,6 +1471,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "list.appendleft": _list_append,
     "list.extendleft": _list_append,
     **{f"list.{name}": _shrink for name in ("pop", "popleft", "remove", "clear")},
+    **{f"set.{name}": _shrink for name in ("remove", "discard", "clear")},
+    **{f"dict.{name}": _emptied for name in ("popitem", "clear")},
     "*.copy": _copy,
     "dict.clone": _clone,
     **{f"dict.merge_from_{name}": _merge_from for name in ("file", "list", "other_cfg")},
