@@ -22,6 +22,7 @@ from d9mlint.interp.data import (
     PATH,
     UNKNOWN_KEY,
     added,
+    are_classes,
     binary,
     chosen_of,
     computed,
@@ -522,6 +523,8 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
     left, right = interp.eval(node.left), interp.eval(node.right)
     computes_with_none(interp, node, left, right)
     result = binary(interp, node.op, left, right, node)
+    if node.op == "|" and result is v.UNKNOWN and are_classes((left, right)):
+        return v.candidates((left, right))
     if node.op == "+":
         result = added(result, left, right)
     elif node.op in _COMPUTING:

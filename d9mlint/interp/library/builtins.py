@@ -1446,6 +1446,7 @@ MODELS: dict[str, Model] = {
     "tf.compat.v1.app.run": _entry_call,
     "fire.Fire": _entry_call,
     "typer.run": _entry_call,
+    "tyro.extras.subcommand_cli_from_dict": _entry_call,
     "omegaconf.OmegaConf.to_container": _plain_container,
     "omegaconf.OmegaConf.to_object": _plain_container,
     "dataclasses.asdict": _as_dict,
