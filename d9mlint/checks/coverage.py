@@ -98,6 +98,9 @@ def _call(interp: RunView, call: CallEvent) -> None:
 
 def _configured(config: v.Value | None, key: str) -> bool:
     """Whether the configuration that an object is built from names its class under this key, or those of its parts."""
+    if isinstance(config, v.Lit):
+        # A text that is known names it.
+        return isinstance(config.value, str)
     if isinstance(config, v.Mapping) and key in config.items:
         return isinstance(config.items[key], v.Lit)
     if not isinstance(config, v.Mapping | v.Items) or config.open:

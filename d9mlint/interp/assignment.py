@@ -213,7 +213,7 @@ def delete(interp: Interp, target: m.Expr) -> None:
         elif isinstance(owner, v.Items):
             at = position(owner, index) if takes_away(interp, owner) else None
             if at is None or at >= len(owner.elts):
-                owner.open = True
+                owner.open = v.FEWER
             else:
                 owner.elts = [*owner.elts[:at], *owner.elts[at + 1 :]]
 

@@ -723,6 +723,16 @@ def _takes_types(interp: Interp, cls: v.Cls) -> bool:
     return all(interp.kb.role(one, "has-only") is not None for one in bases)
 
 
+_UNION = "typing.Union"
+_ANNOTATED = "typing.Annotated"
+
+
+def are_classes(values: Iterable[v.Value]) -> bool:
+    """Whether values are classes of the project, or each one of some."""
+    found = [one for value in values for one in v.alternatives(value)]
+    return bool(found) and all(isinstance(one, v.Cls) for one in found)
+
+
 def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript) -> v.Value:
     """``value[index]``."""
     interp.listeners.tell(ItemEvent(value, index, node))
@@ -769,6 +779,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             # Some variables number devices.
             ranked = interp.kb.device(f"os.environ.{index.value}") is not None and setting is None
             return v.Obj(f"os.environ.{index.value}") if ranked else v.UNKNOWN
+        if value.name == _UNION and isinstance(index, v.Items) and are_classes(index.elts):
+            return v.candidates(index.elts)
+        if value.name == _ANNOTATED and isinstance(index, v.Items) and are_classes(index.elts[:1]):
+            return index.elts[0]
         if value.name.endswith(_NAMES):
             return member_by_name(interp, v.Ext(value.name.removesuffix(_NAMES)), index)
         return v.UNKNOWN if is_environ(interp, value) else value
@@ -1174,7 +1188,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         if _is_each(interp, node):
             owner.elts = [v.join((*owner.elts, value)) if interp.branching else value] * len(owner.elts)
         else:
-            owner.open = True
+            owner.open = v.FEWER if v.is_slice(index) else True
             owner.elts = [*owner.elts, value][-16:]
     elif isinstance(owner, v.Obj) and owner.api == tensors.BATCH and not _is_text(index):
         each = _is_each(interp, node)

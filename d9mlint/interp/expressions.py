@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import order_single, rng, shapes, shares, tensors
+from d9mlint.interp import order_single, rng, shapes, shares, tensors, text_parts
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, parts_of
 from d9mlint.interp.clocks import timed
@@ -22,6 +22,7 @@ from d9mlint.interp.data import (
     PATH,
     UNKNOWN_KEY,
     added,
+    are_classes,
     binary,
     chosen_of,
     computed,
@@ -522,6 +523,8 @@ def _binop(interp: Interp, node: m.BinOp) -> v.Value:
     left, right = interp.eval(node.left), interp.eval(node.right)
     computes_with_none(interp, node, left, right)
     result = binary(interp, node.op, left, right, node)
+    if node.op == "|" and result is v.UNKNOWN and are_classes((left, right)):
+        return v.candidates((left, right))
     if node.op == "+":
         result = added(result, left, right)
     elif node.op in _COMPUTING:
@@ -671,6 +674,9 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     iterated = interp.eval(first.iter)
     alone = len(node.generators) == 1
     known = elements(interp, iterated, first.iter) if alone else [] if is_empty(interp, iterated) else None
+    if known is None and alone:
+        inside = [one for one in (node.elt, node.value) if one is not None]
+        known = text_parts.counted(interp, iterated, first.target, inside)
     rounds_in_all = 1
     if known is not None and interp.may_unroll(len(known)):
         rounds_in_all = max(1, len(known))

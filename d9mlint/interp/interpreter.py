@@ -38,6 +38,7 @@ from d9mlint.interp import (
     order_lone,
     order_looks,
     rank_tests,
+    text_parts,
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete, set_attribute
@@ -1365,6 +1366,8 @@ class Interp:
         elements = data.elements(self, iterated, stmt.iter)
         if elements is None:
             elements = named_weights.rounds(self, stmt, iterated)
+        if elements is None:
+            elements = text_parts.counted(self, iterated, stmt.target, stmt.body)
         if isinstance(stmt.target, m.Seq) and rounds_take_other_number(self, stmt, iterated, elements):
             _fail(self)
             return
@@ -1386,7 +1389,7 @@ class Interp:
                 # A round behind one that may have broken the loop off may not come.
                 self.branching = branching + bool(self.frame.jumps[-1])
                 assign(self, stmt.target, element)
-                self._loop_body(stmt.body, stmt, havoc=False)
+                self._loop_body(stmt.body, stmt, havoc=False, sure=apart is None)
             self.branching = branching
             self.rounds = rounds
             self.frame.unrolled -= 1
@@ -1538,7 +1541,7 @@ class Interp:
             found |= left
             havoc = False
 
-    def _loop_body(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool) -> None:
+    def _loop_body(self, body: list[m.Stmt], stmt: m.For | m.While, havoc: bool, sure: bool = False) -> None:
         if havoc:
             self._havoc(stmt)
         before, lone = self.state.copy(), len(self.orders.lone)
@@ -1551,7 +1554,7 @@ class Interp:
         if ended:
             jumped[:] = [one for one in jumped if one.leaves]
             self._meet(ended)
-        if not self.state.alive and not jumped:
+        if not self.state.alive and not jumped and (not sure or self.state.raised):
             # Every path of the body left the function: the loop may still have had no round.
             self.state = before
 
@@ -1570,6 +1573,9 @@ class Interp:
             self.tried = outer
             if self.state.alive:
                 self.block(stmt.orelse)
+            failed = self.state.raised and not self.state.alive
+            if self.frame.unrolled and not failed and text_parts.has_found_module(stmt, env):
+                handlers = []
         end, end_vars = self.state, dict(env.vars)
         loaded = loaded_between(before, end)
         lost: dict[str, Setting] = {}

@@ -7,7 +7,7 @@ have no identity of their own. Anything not known is ``UNKNOWN``: three-valued a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from d9mlint.interp.heap import (
     ABSENT,
@@ -420,8 +420,14 @@ class Super:
         self.receiver = receiver
 
 
+FEWER = cast("bool", 2)
+"""Another value of ``open`` that counts as true: there may also be fewer elements than are known, since some are taken out
+in a loop or on one of several paths."""
+
+
 class Items(Tracked):
-    """A tuple, list or set whose elements are known (``elts``); ``open`` when more may have been added.
+    """A tuple, list or set whose elements are known (``elts``); ``open`` when more may have been added, or, as ``FEWER``
+    says, taken out.
 
     ``elts`` is replaced, never changed in place. ``maker`` is the generator function that yields them, by file and place.
     """
@@ -458,7 +464,7 @@ class Items(Tracked):
 
     @open.setter
     def open(self, value: bool) -> None:
-        if value is not self._open:
+        if value is not self._open and not (value is True and self._open):
             HEAP.write(self, FIELD, self, "_open", value, self._open)
             self._open = value
 
@@ -501,7 +507,7 @@ class Mapping(Tracked):
 
     @open.setter
     def open(self, value: bool) -> None:
-        if value is not self._open:
+        if value is not self._open and not (value is True and self._open):
             HEAP.write(self, FIELD, self, "_open", value, self._open)
             self._open = value
 
@@ -872,9 +878,13 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, Lit):
         return bool(value.value)
     if isinstance(value, Items):
-        return True if value.elts else (None if value.open else False)
+        if value.elts:
+            return None if value.open is FEWER else True
+        return None if value.open else False
     if isinstance(value, Mapping):
-        return True if value.items else (None if value.open else False)
+        if value.items:
+            return None if value.open is FEWER else True
+        return None if value.open else False
     if isinstance(value, (Func, Cls, Mod, Inst, Ext, Partial)):
         return None if isinstance(value, (Inst, Ext)) else True
     if isinstance(value, AnyOf):

@@ -72,7 +72,7 @@ from d9mlint.interp.library.set_by_name import (
     update_scope,
 )
 from d9mlint.interp.library.sets import SET_MODELS
-from d9mlint.interp.library.strings import STRING_METHODS
+from d9mlint.interp.library.strings import STRING_METHODS, substituted
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.missing_attributes import has
@@ -650,10 +650,21 @@ def _decorator_factory(interp: Interp, api: str, args: v.Args, node: Any) -> v.V
 
 def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     name = args.pos[0] if args.pos else None
+    package = args.get("package", 1) if api == _IMPORT_MODULE else None
+    if isinstance(name, v.Lit) and isinstance(name.value, str) and name.value.startswith("."):
+        name = _below(interp, name.value, package)
     if isinstance(name, v.Lit) and isinstance(name.value, str) and not name.value.startswith("."):
-        mod = interp.import_parents(interp.frame.file, name.value.split("."))
+        parts = name.value.split(".")
+        mod = interp.import_parents(interp.frame.file, parts)
+        if mod is not None and api == _IMPORT and not _gives_last(args):
+            top = interp.find_module(interp.frame.file, parts[0])
+            return interp.import_found(top, parts[0]) if top else mod
         if mod is not None:
             return mod
+        if interp.tried and _is_no_module(interp, parts):
+            interp.state.alive = False
+            interp.state.raised = interp.state.lost = True
+            return v.UNKNOWN
         interp.external_import(name.value, node)
         return v.Ext(name.value)
     if (named := _texts(name)) and len(named) > 1:
@@ -668,6 +679,31 @@ def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value
             interp.gap("dynamic-call", f"which module `{written(node)}` imports is decided at run time", node)
         return found
     return v.UNKNOWN
+
+
+def _below(interp: Interp, name: str, package: v.Value | None) -> v.Value:
+    """The whole name of a module that is written relative to a package."""
+    if not isinstance(package, v.Lit) or not isinstance(package.value, str):
+        return v.UNKNOWN
+    inner = name.lstrip(".")
+    parts = package.value.split(".")
+    above = parts[: len(parts) - (len(name) - len(inner) - 1)]
+    return v.Lit(".".join([*above, inner]), package.option) if above and inner else v.UNKNOWN
+
+
+def _gives_last(args: v.Args) -> bool:
+    """Whether ``__import__("a.b", fromlist=["c"])`` gives the module ``a.b``, and not ``a``."""
+    names = args.get("fromlist", 3)
+    return names is not None and v.truth(names) is not False
+
+
+def _is_no_module(interp: Interp, parts: list[str]) -> bool:
+    """Whether a dotted name begins with that of a module of the project, which is a file and has no modules below it."""
+    for count in range(len(parts) - 1, 0, -1):
+        found = interp.find_module(interp.frame.file, ".".join(parts[:count]))
+        if found is not None:
+            return found.file is not None and not found.file.is_package
+    return False
 
 
 def _texts(name: v.Value | None) -> list[v.Lit]:
@@ -767,6 +803,8 @@ def _other_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Val
     return v.Lit(f".{interp.device}." in api, A_GPU)
 
 
+_IMPORT_MODULE = "importlib.import_module"
+_IMPORT = "builtins.__import__"
 GIVEN_LATER = "@given later"
 """The attribute of what an executor gives for a function that holds what the function gives."""
 
@@ -821,6 +859,8 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
             return opt.as_default(default, str(key.value)) if owner.attributes else default
         return default
     if isinstance(owner, v.Mapping):
+        if name == "pop" and owner.items:
+            owner.open = v.FEWER
         # A table of functions or classes looked up by an unknown name, or of objects.
         if not callables:
             if not owner.open and not owner.items and isinstance(default, v.Items) and default.kind == "s":
@@ -928,8 +968,15 @@ def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) 
         owner.elts = [*elts[:at], *elts[at + 1 :]]
         return elts[at] if name.startswith("pop") else None
     else:
-        owner.open = True
+        owner.open = v.FEWER
     return v.join(elts) if name.startswith("pop") else None
+
+
+def _emptied(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``mapping.clear()``, ``mapping.popitem()``: whether it holds anything is not known after it."""
+    if isinstance(owner, v.Mapping):
+        owner.open = v.FEWER
+    return None
 
 
 def _found(elts: list[v.Value], value: v.Value) -> int | None:
@@ -1294,7 +1341,7 @@ def _locate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     """``pydoc.locate("package.module.name")``."""
     path = args.pos[0] if args.pos else args.get("path", 0)
     return (
-        reflection.at_path(interp, path.value, node)
+        reflection.at_path(interp, path.value.replace(":", "."), node)
         if isinstance(path, v.Lit) and isinstance(path.value, str)
         else v.UNKNOWN
     )
@@ -1307,6 +1354,8 @@ MODELS: dict[str, Model] = {
     "hydra.utils.instantiate": _instantiate,
     **{f"hydra.utils.get_{n}": _locate for n in ("class", "method", "object")},
     "pydoc.locate": _locate,
+    "pkgutil.resolve_name": _locate,
+    "re.sub": substituted,
     "lightning.pytorch.Trainer.from_argparse_args": _trainer_of_options,
     **LOADER_MODELS,
     **KEY_MODELS,
@@ -1397,6 +1446,7 @@ MODELS: dict[str, Model] = {
     "tf.compat.v1.app.run": _entry_call,
     "fire.Fire": _entry_call,
     "typer.run": _entry_call,
+    "tyro.extras.subcommand_cli_from_dict": _entry_call,
     "omegaconf.OmegaConf.to_container": _plain_container,
     "omegaconf.OmegaConf.to_object": _plain_container,
     "dataclasses.asdict": _as_dict,
@@ -1462,6 +1512,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "list.appendleft": _list_append,
     "list.extendleft": _list_append,
     **{f"list.{name}": _shrink for name in ("pop", "popleft", "remove", "clear")},
+    **{f"set.{name}": _shrink for name in ("remove", "discard", "clear")},
+    **{f"dict.{name}": _emptied for name in ("popitem", "clear")},
     "*.copy": _copy,
     "dict.clone": _clone,
     **{f"dict.merge_from_{name}": _merge_from for name in ("file", "list", "other_cfg")},

@@ -251,7 +251,7 @@ def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
     if early:
         relative, leaf = os.path.split(relative)
     if not leaf:
-        return [Composed(v.Mapping({}, open=True, attributes=True))]
+        return _of_any_name(interp, func, path) or [Composed(v.Mapping({}, open=True, attributes=True))]
     if early:
         base = os.path.normpath(os.path.join(func.file.directory, relative))
     else:
@@ -278,6 +278,47 @@ def hydra_configs(interp: Interp, func: v.Func, args: v.Args) -> list[Composed]:
         more = [one.choice(one.names[0]) for one in needed]
         configs.append(Composed(value, (group.choice(instead), *given, *more)))
     return configs
+
+
+def _of_any_name(interp: Interp, func: v.Func, path: v.Value | None) -> list[Composed]:
+    """The configurations of which the command line has to name one (``--config-name train``): those in the folder that have
+    all that the program asks for, as far as any of them has it."""
+    relative, asked = literal_path(path), _asked_for(interp, func)
+    if not relative or not asked:
+        return []
+    base = os.path.normpath(os.path.join(func.file.directory, relative))
+    found: list[tuple[str, v.Mapping]] = []
+    for file in files_below(interp, base, YAML):
+        name = os.path.relpath(file, base).removesuffix(".yaml")
+        if os.sep not in name and len(found) < _MOST_NAMED:
+            value = _composed(interp, base, name, {}, [], False, asked)[0]
+            if isinstance(value, v.Mapping) and value.items:
+                found.append((name, value))
+    needed = {key for key in asked if any(key in value.items for _, value in found)}
+    fitting: dict[Any, Composed] = {}
+    for name, value in found:
+        if needed and needed <= value.items.keys():
+            # Of those that make objects of the same classes one is enough.
+            fitting.setdefault(_classes(value) or name, Composed(value, (f"--config-name={name}",)))
+    return list(fitting.values())[: v.MAX_ALTERNATIVES]
+
+
+_MOST_NAMED = 32
+
+
+def _classes(config: v.Value) -> frozenset[Any]:
+    """The names of all classes of which a configuration makes objects."""
+    found: set[Any] = set()
+    parts = [config]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, v.Mapping):
+            target = part.items.get("_target_")
+            found.update([target.value] if isinstance(target, v.Lit) else [])
+            parts += part.items.values()
+        elif isinstance(part, v.Items):
+            parts += part.elts
+    return frozenset(found)
 
 
 def _instead(interp: Interp, base: str, offered: list[_Group]) -> list[tuple[_Group, str]]:

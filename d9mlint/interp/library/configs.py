@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.yaml_limits import load_yaml
 from d9mlint.interp import values as v
+from d9mlint.interp.data import are_classes
 from d9mlint.interp.library.builtins import copied_instance
 from d9mlint.interp.library.options import as_options, has_fields, option_params, parsed
 
@@ -39,7 +40,7 @@ def _parsed_class(interp: Interp, role: RoleEntry, args: v.Args, node: Any) -> v
             made = copied_instance(interp, value)
             as_options(made)
             return made
-        if isinstance(value, v.Cls):
+        if value is not None and are_classes((value,)):
             if default is not None and not v.is_none(default):
                 return v.UNKNOWN
             return parsed(interp, value, v.NO_ARGS, node)

@@ -17,7 +17,10 @@ def _reduce(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     """``functools.reduce(step, sequence, start)``: the function is called for each element."""
     step, sequence = (args.pos[0], args.pos[1]) if len(args.pos) > 1 else (None, None)
     combines = isinstance(step, v.Ext) and _combines_sets(interp, step.name)
-    if not (isinstance(step, v.Func | v.Partial) or combines) or not isinstance(sequence, v.Items):
+    follows = isinstance(step, v.Func | v.Partial) or (
+        isinstance(step, v.Ext) and step.name == "builtins.getattr"
+    )
+    if not (follows or combines) or not isinstance(sequence, v.Items):
         return v.Items("s", [], True) if combines and args.pos[2:] and _is_set(args.pos[2]) else None
     rest = list(sequence.elts)
     if sequence.open and (not rest or not all(map(_is_set, rest))):

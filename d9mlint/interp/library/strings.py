@@ -154,6 +154,27 @@ def _has_widths(text: str) -> bool:
     return any(part[:1] not in ("s", "d", "r") for part in text.replace("%%", "").split("%")[1:])
 
 
+_MOST_REPEATED = 1
+_LONGEST_SUBJECT = 200
+
+
+def substituted(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``re.sub("^np.", "numpy.", name)`` of short literals, where the pattern has no more than one repetition."""
+    given = args.values()
+    texts = [one.value for one in given if isinstance(one, v.Lit) and isinstance(one.value, str)]
+    if args.kw or args.star or len(texts) != len(given) or len(texts) != _SUB_ARGUMENTS:
+        return None
+    pattern, new, text = texts
+    if len(text) > _LONGEST_SUBJECT or sum(map(pattern.count, "*+{")) > _MOST_REPEATED:
+        return None
+    try:
+        return v.Lit(re.sub(pattern, new, text), _option(*given))
+    except (re.error, IndexError):
+        return None
+
+
+_SUB_ARGUMENTS = 3
+
 STRING_METHODS = {
     **{f"str.{name}": _method for name in _PURE},
     **{f"{v.TEXT}.{name}": _asked for name in _ASKED},
