@@ -35,6 +35,7 @@ from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_sco
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.missing_items import maybe_missing, present, take_over
+from d9mlint.interp.named_sizes import counts_elements
 from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
@@ -1076,6 +1077,20 @@ def _is_own(interp: Interp, target: Any) -> bool:
     )
 
 
+def _is_each_counted(interp: Interp, target: Any) -> bool:
+    """The same for ``x[i]`` in a loop over ``range(n)``, where ``x`` is made as a list of ``n`` elements."""
+    loop = interp.loops[-1] if interp.loops else None
+    if loop is None or not isinstance(target, m.Subscript) or not isinstance(loop.stmt, m.For):
+        return False
+    if not isinstance(target.value, m.Name) or not isinstance(target.index, m.Name):
+        return False
+    return (
+        _runs_for_all(loop.stmt, interp.statement)
+        and counts_elements(interp, loop, target.value.id, target.index.id)
+        and not any(isinstance(one, m.Jump) for one in nodes(loop.stmt.body))
+    )
+
+
 def _runs_for_all(loop: m.For | m.While, stmt: m.Stmt | None) -> bool:
     """Whether a statement in the body of a loop runs in each round, or in those whose element is of some class."""
     if any(one is stmt for one in loop.body):
@@ -1171,7 +1186,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
                 value = made_again.candidates(before, value)
             owner.items[key] = value
     elif isinstance(owner, v.Items):
-        if _is_each(interp, node):
+        if _is_each(interp, node) or _is_each_counted(interp, node):
             owner.elts = [v.join((*owner.elts, value)) if interp.branching else value] * len(owner.elts)
         else:
             owner.open = True
