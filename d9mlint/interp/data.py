@@ -220,6 +220,10 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if isinstance(side, v.Obj) and side.type == TENSOR:
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
     for side in (left, right):
+        if isinstance(side, v.Obj) and side.api.startswith("?.") and shapes.form(side).device:
+            # Of all that has a device only tensors have operators.
+            return tensors.make("operator", tensors.of_operator(interp, left, right, op), likely=True)
+    for side in (left, right):
         if is_graph_tensor(side):
             made = v.Obj(OPERATOR, "", v.Args([left, right]))
             shape = shapes.of_operator(left, right, op)
