@@ -690,6 +690,8 @@ class Orders:
             if len(given) > 1 and given[0] is not None and given[1] == given[0]:
                 # Both are in one order: the pairs are the same in any.
                 return result
+            if self.origins and interp.unread(node):
+                return result
             role = "sink"
         if role == "pair":
             return self._zipped(interp, args, node, result)
