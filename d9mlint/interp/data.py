@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -434,6 +435,44 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
         return layers
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
+
+
+def rounds_of_literals(value: v.Value) -> list[v.Value] | None:
+    """What each round of a loop gets over ``enumerate(...)``, ``zip(...)``, ``itertools.product(...)`` or a progress bar
+    around sequences of texts and numbers that are all known; None for any other."""
+    if not isinstance(value, v.Obj) or value.args.star or value.args.dstar:
+        return None
+    if value.api in _SIDE_BY_SIDE and value.args.pos and value.args.kw.keys() <= {"strict"}:
+        given = [_literals(one) for one in value.args.pos]
+        known = [one for one in given if one is not None]
+        if len(known) < len(given):
+            return None
+        together = zip(*known, strict=False) if value.api == _ZIP else itertools.product(*known)
+        return [v.Items("t", list(one)) for one in itertools.islice(together, _MOST_TOGETHER)]
+    inner = inside(value) if value.api in _WHOLE_INSIDE else None
+    if inner is None:
+        return None
+    rounds = _literals(inner) or rounds_of_literals(inner)
+    if value.api != ENUMERATE:
+        return rounds
+    if rounds is None or value.args.get("start", 1) is not None:
+        return None
+    return [v.Items("t", [v.Lit(at), one]) for at, one in enumerate(rounds)]
+
+
+def _literals(value: v.Value) -> list[v.Value] | None:
+    """The elements of a sequence of which all are known texts and numbers."""
+    if not isinstance(value, v.Items) or value.kind == "s" or value.open or not value.elts:
+        return None
+    return value.elts if all(isinstance(one, v.Lit) for one in value.elts) else None
+
+
+_ZIP = "builtins.zip"
+_SIDE_BY_SIDE = frozenset({_ZIP, "itertools.product"})
+_WHOLE_INSIDE = PASS_THROUGH - {"builtins.reversed", "itertools.islice", "itertools.cycle"}
+"""What passes on all elements, in their order."""
+_MOST_TOGETHER = 64
+"""Rounds of which more are not listed: loops of fewer are run round by round."""
 
 
 def elements_of_own_code(value: v.Value) -> list[v.Value] | None:

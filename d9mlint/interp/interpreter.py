@@ -1335,6 +1335,8 @@ class Interp:
             return
         elements = data.elements(self, iterated, stmt.iter)
         if elements is None:
+            elements = data.rounds_of_literals(iterated)
+        if elements is None:
             elements = named_weights.rounds(self, stmt, iterated)
         if isinstance(stmt.target, m.Seq) and rounds_take_other_number(self, stmt, iterated, elements):
             _fail(self)
