@@ -468,7 +468,8 @@ def _literals(value: v.Value) -> list[v.Value] | None:
 
 
 _ZIP = "builtins.zip"
-_SIDE_BY_SIDE = frozenset({_ZIP, "itertools.product"})
+_PRODUCT = "itertools.product"
+_SIDE_BY_SIDE = frozenset({_ZIP, _PRODUCT})
 _WHOLE_INSIDE = PASS_THROUGH - {"builtins.reversed", "itertools.islice", "itertools.cycle"}
 """What passes on all elements, in their order."""
 _MOST_TOGETHER = 64
@@ -531,7 +532,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             inner = inside(value)
             one = element(interp, inner) if inner is not None else v.UNKNOWN
             return v.Items("t", [v.Obj(shapes.NUMBER), one]) if value.api == ENUMERATE else one
-        if value.api == "builtins.zip":
+        if value.api == _ZIP or (value.api == _PRODUCT and "repeat" not in value.args.kw):
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))
         if value.api in RANGES:
