@@ -56,3 +56,18 @@ def test_a_range_is_read_up_to_what_the_notebook_records(tmp_path: Path) -> None
 
 def test_a_new_python_says_nothing(tmp_path: Path) -> None:
     assert not any("can have run" in how for _, how in assumed(tmp_path, "3.13.1", []))
+
+
+@pytest.mark.parametrize(("python", "codes"), [("3.8.7", set()), ("3.12.1", {"DET106"})])
+def test_albumentations_of_an_old_python_draws_from_the_seeded_generator(
+    tmp_path: Path, python: str, codes: set[str]
+) -> None:
+    cells = [
+        "import random\nimport albumentations\nimport numpy as np\nrandom.seed(0)\n",
+        "flip = albumentations.HorizontalFlip(p=0.5)\nflip(image=np.ones((8, 8, 3)))['image']\n",
+    ]
+    made = json.loads(notebook(cells))
+    made["metadata"]["language_info"] = {"name": "python", "version": python}
+    (tmp_path / "show.ipynb").write_text(json.dumps(made))
+    (tmp_path / "requirements.txt").write_text("")
+    assert {one.finding.code for one in lint(tmp_path, {"select": ["DET103", "DET106"]}).items} == codes

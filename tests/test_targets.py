@@ -41,6 +41,25 @@ def test_a_pin_names_file_and_line(tmp_path: Path) -> None:
     assert found.files == ("requirements.txt",)
 
 
+def test_a_range_open_above_of_a_library_whose_releases_are_not_known_admits_its_newest(
+    tmp_path: Path,
+) -> None:
+    found = project(tmp_path, requirements__txt="xformers>=0.0.20\n")
+    source = "the newest version allowed by requirements.txt:1 (>=0.0.20)"
+    assert found.version("xformers") == Target("", "0.0.20", source)
+    assert found.matches("xformers", ">=0.0.22")
+    assert not found.matches("xformers", "<0.0.22")
+
+
+@pytest.mark.parametrize("spec", ["==0.0.20", ">=0.0.20,<0.0.30", "~=0.0.20"])
+def test_a_range_that_is_closed_above_is_judged_by_its_oldest_where_no_releases_are_known(
+    spec: str, tmp_path: Path
+) -> None:
+    found = project(tmp_path, requirements__txt=f"xformers{spec}\n")
+    assert found.version("xformers").version == "0.0.20"
+    assert found.matches("xformers", "<0.0.22")
+
+
 def test_a_range_gives_its_newest_release_and_its_oldest(tmp_path: Path) -> None:
     found = project(tmp_path, requirements__txt="torch>=1.7,<2.1\n")
     target = found.version("torch")

@@ -31,7 +31,8 @@ class EntryReport(msgspec.Struct):
     training does; ``device`` is what a program trains on that needs torch: the CPU alone, or anything else that it may put
     work on; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
     ``saves_in_training`` are the ends of files in which it saves whole models that draw whenever they are called;
-    ``switched_on`` are the switches of determinism that a program which trains has on.
+    ``switched_on`` are the switches of determinism that a program which trains has on, and whether one asks trainers to seed
+    the workers of their loaders.
     ``without_gradient`` packs, for a run over unreached code, which parameters of the functions that it calls are given
     tensors that do not require grad in all of these calls."""
 
@@ -84,6 +85,8 @@ DETERMINISTIC_MODE = "deterministic mode"
 WORKSPACE = "workspace of cuBLAS"
 """What programs of a project show of which one trains with op determinism of TensorFlow, with deterministic mode of PyTorch,
 or with the variable set that gives cuBLAS its workspace."""
+SEEDED_WORKERS = "workers seeded by a trainer"
+"""What programs of a project show that ask trainers to seed the workers of their loaders, if all that train do so."""
 LESS_IF_EVALUATED = "less if evaluated"
 """Of a finding that is advice where the programs show that."""
 NEVER_LOADS = "never loads"
@@ -129,6 +132,8 @@ def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
         if report.states == "begins" and not (report.loads and are_other_files(report.loads, saved)):
             states.add("resumes")
     evaluated = [EVALUATED] if "evaluates" in states and "resumes" not in states else []
-    switched = (one for report in reports for one in report.switched_on)
+    switched = {one for report in reports for one in report.switched_on}
+    if any(report.trains and SEEDED_WORKERS not in report.switched_on for report in reports):
+        switched.discard(SEEDED_WORKERS)
     whole = (f"{IF_SAVED}{end}" for report in reports for end in report.saves_in_training)
     return frozenset([*evaluated, *switched, *whole])

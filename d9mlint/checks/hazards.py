@@ -322,7 +322,7 @@ class Hazards(Rule):
         if entry.versions and self.run.targets is not None:
             library = split(entry.versions)[0] or entry.library
             target = self.run.targets.version(library)
-            targets = (f"{library} {target.version}", target.source)
+            targets = (f"{library} {target.version}".strip(), target.source)
             text["version"] = target.version
 
         level = entry.for_each if entry.for_each and _for_each(self.run) else entry.severity

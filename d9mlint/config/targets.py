@@ -518,6 +518,9 @@ def _pinned(pins: tuple[Pin, ...]) -> Target:
     source = f"the newest version allowed by {pin.place} ({pin.spec})"
     if pin.open_in:
         source = f"the newest version: {pin.open_in} names none ({pin.place} names {lowest})"
+    if not releases(pin.library) and all(operator in (">", ">=", "!=") for operator, _ in split(pin.spec)[1]):
+        # The newest release is later than any that could be named.
+        return Target("", lowest, source)
     if not inside:
         # No known release is in the range: a patch release such as >=2.1.2,<2.2, or one too new to be known.
         uppers = [version for operator, version in split(pin.spec)[1] if operator in ("<=", "<")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -277,6 +278,10 @@ def _compare(node: m.Compare, values: list[v.Value]) -> Outcome:
 
 
 def _pair(op: str, left: v.Value, right: v.Value) -> Outcome:
+    if isinstance(left, v.AnyOf) or isinstance(right, v.AnyOf):
+        each = _of_each(op, left, right) if op in _WHERE_UNEQUAL else None
+        if each is not None:
+            return Outcome(each)
     option = v.option_of(left) or v.option_of(right)
     if op in ("is", "is not", "==", "!=") and isinstance(right, v.Lit) and right.value is None:
         none = v.is_none(left)
@@ -294,6 +299,25 @@ def _pair(op: str, left: v.Value, right: v.Value) -> Outcome:
     if isinstance(left, v.Lit) and isinstance(right, v.Lit):
         return Outcome(_literals(op, left.value, right.value), option)
     return Outcome(None)
+
+
+def _of_each(op: str, left: v.Value, right: v.Value) -> bool | None:
+    """What a comparison gives where one of its values, or both, is one of several texts that the program names, as far
+    as it gives the same for each."""
+    answer: bool | None = None
+    for one, other in itertools.product(v.alternatives(left), v.alternatives(right)):
+        found = _pair(op, one, other).answer if _is_named(one) and _is_named(other) else None
+        if found is None or answer not in (None, found):
+            return None
+        answer = found
+    return answer
+
+
+def _is_named(value: v.Value) -> bool:
+    """Whether a value is a text that no option chooses, or a sequence of such texts."""
+    if isinstance(value, v.Items):
+        return not value.open and all(map(_is_named, value.elts))
+    return isinstance(value, v.Lit) and not value.option and isinstance(value.value, str)
 
 
 def _identical(left: v.Value, right: v.Value) -> bool | None:

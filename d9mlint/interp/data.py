@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +36,7 @@ from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_sco
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.missing_items import maybe_missing, present, take_over
+from d9mlint.interp.named_sizes import counts_elements
 from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
@@ -218,6 +220,10 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     for side in (left, right):
         if isinstance(side, v.Obj) and side.type == TENSOR:
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
+    for side in (left, right):
+        if isinstance(side, v.Obj) and side.api.startswith("?.") and shapes.form(side).device:
+            # Of all that has a device only tensors have operators.
+            return tensors.make("operator", tensors.of_operator(interp, left, right, op), likely=True)
     for side in (left, right):
         if is_graph_tensor(side):
             made = v.Obj(OPERATOR, "", v.Args([left, right]))
@@ -431,6 +437,45 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
 
 
+def rounds_of_literals(value: v.Value) -> list[v.Value] | None:
+    """What each round of a loop gets over ``enumerate(...)``, ``zip(...)``, ``itertools.product(...)`` or a progress bar
+    around sequences of texts and numbers that are all known; None for any other."""
+    if not isinstance(value, v.Obj) or value.args.star or value.args.dstar:
+        return None
+    if value.api in _SIDE_BY_SIDE and value.args.pos and value.args.kw.keys() <= {"strict"}:
+        given = [_literals(one) for one in value.args.pos]
+        known = [one for one in given if one is not None]
+        if len(known) < len(given):
+            return None
+        together = zip(*known, strict=False) if value.api == _ZIP else itertools.product(*known)
+        return [v.Items("t", list(one)) for one in itertools.islice(together, _MOST_TOGETHER)]
+    inner = inside(value) if value.api in _WHOLE_INSIDE else None
+    if inner is None:
+        return None
+    rounds = _literals(inner) or rounds_of_literals(inner)
+    if value.api != ENUMERATE:
+        return rounds
+    if rounds is None or value.args.get("start", 1) is not None:
+        return None
+    return [v.Items("t", [v.Lit(at), one]) for at, one in enumerate(rounds)]
+
+
+def _literals(value: v.Value) -> list[v.Value] | None:
+    """The elements of a sequence of which all are known texts and numbers."""
+    if not isinstance(value, v.Items) or value.kind == "s" or value.open or not value.elts:
+        return None
+    return value.elts if all(isinstance(one, v.Lit) for one in value.elts) else None
+
+
+_ZIP = "builtins.zip"
+_PRODUCT = "itertools.product"
+_SIDE_BY_SIDE = frozenset({_ZIP, _PRODUCT})
+_WHOLE_INSIDE = PASS_THROUGH - {"builtins.reversed", "itertools.islice", "itertools.cycle"}
+"""What passes on all elements, in their order."""
+_MOST_TOGETHER = 64
+"""Rounds of which more are not listed: loops of fewer are run round by round."""
+
+
 def elements_of_own_code(value: v.Value) -> list[v.Value] | None:
     """The known elements of a sequence, of which each brings its own function or class of the project, as those of a
     registry do: running all of them runs each of these once. None where there are few, or too many."""
@@ -487,7 +532,7 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             inner = inside(value)
             one = element(interp, inner) if inner is not None else v.UNKNOWN
             return v.Items("t", [v.Obj(shapes.NUMBER), one]) if value.api == ENUMERATE else one
-        if value.api == "builtins.zip":
+        if value.api == _ZIP or (value.api == _PRODUCT and "repeat" not in value.args.kw):
             return v.Items("t", [element(interp, x) for x in value.args.pos], value.args.star)
         interp.listeners.tell(IterationEvent(value))
         if value.api in RANGES:
@@ -1090,6 +1135,20 @@ def _is_own(interp: Interp, target: Any) -> bool:
     )
 
 
+def _is_each_counted(interp: Interp, target: Any) -> bool:
+    """The same for ``x[i]`` in a loop over ``range(n)``, where ``x`` is made as a list of ``n`` elements."""
+    loop = interp.loops[-1] if interp.loops else None
+    if loop is None or not isinstance(target, m.Subscript) or not isinstance(loop.stmt, m.For):
+        return False
+    if not isinstance(target.value, m.Name) or not isinstance(target.index, m.Name):
+        return False
+    return (
+        _runs_for_all(loop.stmt, interp.statement)
+        and counts_elements(interp, loop, target.value.id, target.index.id)
+        and not any(isinstance(one, m.Jump) for one in nodes(loop.stmt.body))
+    )
+
+
 def _runs_for_all(loop: m.For | m.While, stmt: m.Stmt | None) -> bool:
     """Whether a statement in the body of a loop runs in each round, or in those whose element is of some class."""
     if any(one is stmt for one in loop.body):
@@ -1185,7 +1244,7 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
                 value = made_again.candidates(before, value)
             owner.items[key] = value
     elif isinstance(owner, v.Items):
-        if _is_each(interp, node):
+        if _is_each(interp, node) or _is_each_counted(interp, node):
             owner.elts = [v.join((*owner.elts, value)) if interp.branching else value] * len(owner.elts)
         else:
             owner.open = v.FEWER if v.is_slice(index) else True

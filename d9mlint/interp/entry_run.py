@@ -18,6 +18,7 @@ import msgspec
 from d9mlint.base.entry_report import (
     DETERMINISTIC_MODE,
     OP_DETERMINISM,
+    SEEDED_WORKERS,
     WORKSPACE,
     EntryReport,
     packed,
@@ -40,7 +41,7 @@ from d9mlint.interp.overwritten import Overwritten
 from d9mlint.interp.releases import ReleaseNames
 from d9mlint.interp.replaced import Replaced
 from d9mlint.interp.storage import Storage
-from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, Switches
+from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, SEEDED_BY_TRAINER, Switches
 from d9mlint.interp.trail import functions
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import keep_oldest
@@ -425,17 +426,21 @@ class Analyzer:
             loads=sorted(interp.activity.loaded_files),
             saves=sorted(interp.activity.saved_files),
             saves_in_training=sorted(interp.activity.saved_in_training),
-            switched_on=_switched_on(interp) if trains else [],
+            switched_on=_switched_on(interp, trains),
             without_gradient=packed(self._parameters(interp)),
         )
 
 
-def _switched_on(interp: Interp) -> list[str]:
-    """The switches of determinism that a program has on at its end."""
+def _switched_on(interp: Interp, trains: bool) -> list[str]:
+    """The switches of determinism that a program has on at its end; those of a whole program only where it trains."""
     switches = (
-        (OP_DETERMINISM, interp.switches.tf_wanted),
-        (DETERMINISTIC_MODE, interp.switches.torch_on or interp.mode(DETERMINISTIC).value is True),
-        (WORKSPACE, interp.state.env.get(CUBLAS) is not None),
+        (OP_DETERMINISM, trains and interp.switches.tf_wanted),
+        (
+            DETERMINISTIC_MODE,
+            trains and (interp.switches.torch_on or interp.mode(DETERMINISTIC).value is True),
+        ),
+        (WORKSPACE, trains and interp.state.env.get(CUBLAS) is not None),
+        (SEEDED_WORKERS, interp.mode(SEEDED_BY_TRAINER).value),
     )
     return [name for name, is_on in switches if is_on]
 

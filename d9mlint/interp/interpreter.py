@@ -1365,6 +1365,8 @@ class Interp:
             return
         elements = data.elements(self, iterated, stmt.iter)
         if elements is None:
+            elements = data.rounds_of_literals(iterated)
+        if elements is None:
             elements = named_weights.rounds(self, stmt, iterated)
         if elements is None:
             elements = text_parts.counted(self, iterated, stmt.target, stmt.body)
@@ -2132,23 +2134,31 @@ def _public(mod: v.Mod) -> list[str]:
 
 def _switches(round_: Activation) -> set[Any]:
     """The attributes that decide what runs which a round of a loop read, and in which it then left something else, with
-    what that is: what it is as a switch, or as a function."""
+    what that is: what it is as a switch, as the name of a state, which a variable may be too, or as a function."""
     left: set[Any] = set()
     for place, (_, kind, _, _, new) in round_.writes.items():
         read = round_.reads.get(place)
-        if read is None or kind is not ITEM or new is ABSENT:
+        if read is None or kind not in (ITEM, NAME) or new is ABSENT:
             continue
         old = read[4]
+        if states := _texts(old):
+            left.update((place, name) for name in _texts(new) - states)
+        if kind is NAME:
+            continue
         switch = isinstance(old, v.Lit) and (old.value is None or isinstance(old.value, bool))
         if switch and not (isinstance(new, v.Lit) and new.value is old.value):
             left.add((place, new.value if isinstance(new, v.Lit) and isinstance(new.value, bool) else ...))
-        elif isinstance(old, v.Lit) and isinstance(old.value, str):
-            # The name of a state.
-            if isinstance(new, v.Lit) and isinstance(new.value, str) and new.value != old.value:
-                left.add((place, new.value))
         elif isinstance(old, v.Func) and new is not old:
             left.add((place, new.key if isinstance(new, v.Func) else ...))
     return left
+
+
+def _texts(value: v.Value) -> set[str]:
+    """The texts of which a value is one; none where it may be something else."""
+    found = {
+        one.value for one in v.alternatives(value) if isinstance(one, v.Lit) and isinstance(one.value, str)
+    }
+    return found if len(found) == len(v.alternatives(value)) else set()
 
 
 def _join_vars(scopes: list[dict[str, v.Value]]) -> dict[str, v.Value]:

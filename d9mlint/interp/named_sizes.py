@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.traversal import nodes, statements, whole_number
+from d9mlint.ir.scopes import assigned_names
+from d9mlint.ir.traversal import called_name, nodes, statements, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,6 +146,53 @@ def counts(interp: RunView, loop: Any, name: str) -> bool:
     elif not (isinstance(called, m.Name) and called.id in ("range", "trange")):
         return False
     return isinstance(target, m.Name) and target.id == name
+
+
+def counts_elements(interp: RunView, loop: Any, name: str, counter: str) -> bool:
+    """Whether a loop of the running function counts in a variable up to the number of elements with which a list is made:
+    ``for i in range(n)`` where the list is ``[x] * n``, or ``[... for _ in range(n)]``."""
+    if not counts(interp, loop, counter) or counter in assigned_names(loop.stmt):
+        return False
+    made = list(assignments(interp, name))
+    if len(made) != 1:
+        return False
+    sizes = _rounds(interp, loop.stmt.iter) & _elements(interp, made[0])
+    changed = assigned_names(loop.stmt)
+    return any(size[0].partition(".")[0] not in changed for size in sizes)
+
+
+def _rounds(interp: RunView, over: m.Expr) -> set[Size]:
+    """What the program may call the number of rounds of a loop, or of a comprehension."""
+    if isinstance(over, m.Name):
+        return {(over.id, 0)}
+    called = called_name(over)
+    if not isinstance(over, m.Call) or over.keywords or not over.args:
+        return set()
+    if called == "enumerate":
+        return _rounds(interp, over.args[0]) if len(over.args) == 1 else set()
+    if called not in ("range", "trange") or len(over.args) > 2:
+        return set()
+    return (
+        set() if len(over.args) == 2 and whole_number(over.args[0]) != 0 else size_of(interp, over.args[-1])
+    )
+
+
+def _elements(interp: RunView, made: m.Expr) -> set[Size]:
+    """What the program may call the number of elements of a list that is made so."""
+    if isinstance(made, m.Comp):
+        whole = made.kind == "l" and len(made.generators) == 1 and not made.generators[0].ifs
+        return _rounds(interp, made.generators[0].iter) if whole else set()
+    if not isinstance(made, m.BinOp) or made.op != "*":
+        return set()
+    for one, times in ((made.left, made.right), (made.right, made.left)):
+        if (
+            isinstance(one, m.Seq)
+            and one.kind == "l"
+            and len(one.elts) == 1
+            and not isinstance(one.elts[0], m.Star)
+        ):
+            return size_of(interp, times)
+    return set()
 
 
 def is_whole(part: Any) -> bool:

@@ -706,6 +706,8 @@ class Orders:
             if first is not None and second is not None and _are_one(first, second):
                 # Both are in one order: the pairs are the same in any.
                 return result
+            if self.origins and interp.unread(node):
+                return result
             role = "sink"
         if role == "pair":
             return self._zipped(interp, args, node, result)

@@ -45,6 +45,8 @@ TF_PATCHES = (
 ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
 FULL = ("transformers.enable_full_determinism", "transformers.trainer_utils.enable_full_determinism")
 """The arguments of Hugging Face's trainers, and the function that does what these do with ``full_determinism=True``."""
+SEEDED_BY_TRAINER = "loaders.seeded_by_trainer"
+"""The mode in which a trainer gives its loaders a function that seeds their workers."""
 LIGHTNING_TRAINERS = (
     "lightning.Trainer",
     "lightning.pytorch.Trainer",

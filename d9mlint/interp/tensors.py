@@ -616,10 +616,18 @@ def _device_with(interp: Interp, inputs: list[v.Value]) -> str:
 
 def together(interp: RunView, inputs: Iterable[v.Value | None]) -> str:
     """The device of what works on several values, as ``device``. In code that no entry point reaches the CPU is sure only
-    where all of them are known to be there: who calls it may have another default device."""
+    where all of them are known to be there, since who calls it may have another default device, or where one was brought
+    there: nothing works on that together with a tensor of a GPU."""
     values = list(inputs)
     found = device(values)
-    return "" if found == "cpu" and interp.entry is None and not all(map(_is_here, values)) else found
+    if found != "cpu" or interp.entry is not None or all(map(_is_here, values)):
+        return found
+    return found if any(_holds_on_cpu(interp, one) for one in values) else ""
+
+
+def _holds_on_cpu(interp: RunView, value: v.Value | None) -> bool:
+    """Whether a tensor stays on the CPU that is no single number, which may be used with what is elsewhere."""
+    return value is not None and form(value).sizes != () and stays_on_cpu(interp, value)
 
 
 def stays_on_cpu(interp: RunView, value: v.Value | None) -> bool:
@@ -627,7 +635,12 @@ def stays_on_cpu(interp: RunView, value: v.Value | None) -> bool:
     are called there and then."""
     if not isinstance(value, v.Obj) or form(value).device != "cpu":
         return False
-    entry, node = interp.kb.tensor(value.api.replace("?.", f"{TENSOR}.", 1)), value.node
+    if value.api.startswith("?."):
+        # What may be a tensor: the methods that were called on it, one after the other.
+        called = (interp.kb.tensor(f"{TENSOR}.{name}") for name in reversed(value.api.split(".")[1:]))
+        moved = next((one for one in called if one is None or one.device not in ("inputs", "first")), None)
+        return moved is not None and moved.device == "cpu"
+    entry, node = interp.kb.tensor(value.api), value.node
     while (entry is None or entry.device in ("inputs", "first")) and (
         isinstance(node, m.Call) and isinstance(node.func, m.Attr) and isinstance(node.func.value, m.Call)
     ):

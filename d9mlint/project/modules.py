@@ -117,6 +117,10 @@ class Modules:
         self._package_roots: dict[str, str] = {}
         self._roots: dict[tuple[str, str, bool], tuple[str, ...]] = {}
         self._found: dict[tuple[str, str, str], Found | None] = {}
+        # Folders whose packages the packaging beside them installs.
+        self._packaged = [
+            file.directory for file in self.files if posixpath.basename(file.path) == "setup.py"
+        ]
         # Paths of the other files that a file imports at its top level, and anywhere (see ``entry_points.imports_of``).
         self.imports: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
 
@@ -222,8 +226,17 @@ class Modules:
             # A file of just this name is meant, also where the project is a package itself.
             found = self.at(self.root, parts)
             result = found if found is not None and found.file is not None else None
+        if result is None and parts[0] not in self.libraries:
+            result = self._installed(parts)
         self._found[key] = result
         return result
+
+    def _installed(self, parts: Sequence[str]) -> Found | None:
+        """The one module of this name in a package that is installed from a folder of the project."""
+        bases = (one for root in self._packaged for one in (root, posixpath.join(root, "src")))
+        packages = (base for base in bases if self._is_package(posixpath.join(base, parts[0])))
+        found = [one for one in (self.at(base, parts) for base in packages) if one is not None and one.file]
+        return found[0] if len(found) == 1 else None
 
     def _is_own_package(self, base: str, name: str, directory: str) -> bool:
         """Whether a file of ``directory`` lies in the package of this name, which has a longer one, as ``loggers.clearml``:

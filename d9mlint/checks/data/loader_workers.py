@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.base.entry_report import SEEDED_WORKERS
 from d9mlint.base.findings import Confidence, Severity
 from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule, argument_node, seeded_generator
@@ -26,7 +27,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.rng import GENERATOR_TYPES, valid
 from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.switches import LIGHTNING_TRAINERS
+from d9mlint.interp.switches import LIGHTNING_TRAINERS, SEEDED_BY_TRAINER
 from d9mlint.interp.usage import flatten, handed_over, held
 from d9mlint.ir import nodes as m
 
@@ -67,9 +68,6 @@ _GRAVE = {
 }
 """What is wrong with the numbers of workers, by what is drawn from."""
 _WEAK = {"numpy": "`np.random`", "python": "`random`"}
-SEEDED_BY_TRAINER = "loaders.seeded_by_trainer"
-"""The mode in which a trainer gives its loaders a function that seeds their workers."""
-
 _SEEDS_WORKERS = "seeds-workers"
 
 
@@ -78,6 +76,19 @@ def _seeds_and_trains(run: RunView, api: str) -> bool:
     return any(one.constructs for one in run.kb.runners(api)) and any(
         effect.name == SEEDED_BY_TRAINER for entry in run.kb.rng(api) for effect in entry.sets
     )
+
+
+def _is_asked_by_trainer(run: RunView, frame: Frame | None) -> bool:
+    """Whether code that no entry point reaches makes a loader in a method of a class whose methods a trainer of Lightning
+    calls."""
+    while run.entry is None and frame is not None:
+        instance = frame.func.receiver if frame.func is not None else None
+        for base in instance.cls.external_bases() if isinstance(instance, v.Inst) else ():
+            hooks = run.kb.hooks(base)
+            if hooks is not None and hooks.library == "lightning":
+                return True
+        frame = frame.caller
+    return False
 
 
 class LoaderWorkers(Rule):
@@ -323,6 +334,9 @@ class LoaderWorkers(Rule):
             confidence=confidence,
             targets=(f"torch {target.version}", target.source) if target is not None else (),
             remedy=(*sorted(drawn), *words),
+            unless=SEEDED_WORKERS
+            if not drawn & {"own", "other", KEPT} and _is_asked_by_trainer(self.run, frame)
+            else "",
         )
 
     def _only_reads(self, args: v.Args) -> bool:

@@ -475,7 +475,15 @@ def _misses_rows(interp: RunView, state: Any) -> bool:
     if state.startswith(_ROW):
         key, _, part = state[len(_ROW) :].partition("|")
         return bool(part) or any(loop.key == key for loop in interp.loops)
-    return state.startswith((_PART, _MASK))
+    return state.startswith((_PART, _MASK)) and not _may_be_all(state)
+
+
+def _may_be_all(state: str) -> bool:
+    """Whether of a dimension of unknown size several rows were written, one after the other from the first one: it may
+    have no more, as the coordinates of points."""
+    _, _, rows = state.partition(f":{ANY}:")
+    first, _, last = rows.partition("-")
+    return first == "0" and last.isdecimal() and 0 < int(last) < ANY // 2
 
 
 def _written_rows(state: str) -> str:
