@@ -114,9 +114,10 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements, uses_names_with
 from d9mlint.ir.endings import calls_before_failing
+from d9mlint.ir.python_2 import OF_PYTHON_2, is_of_python_2
 from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
 from d9mlint.ir.traversal import nodes
-from d9mlint.knowledge.versions import keep_oldest
+from d9mlint.knowledge.versions import at_most, keep_oldest
 from d9mlint.project.entry_points import is_main_test
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
@@ -134,6 +135,7 @@ if TYPE_CHECKING:
 
 MAIN = "__main__"
 """The name of the module that a program is started with."""
+_PYTHON_2 = {at_most("python"): "2.7"}
 MAX_STEPS = 400_000
 """Statements run for one entry point, and for each of its imports, before calls are no longer followed."""
 MAX_RUN_STEPS = 1_000_000
@@ -409,6 +411,8 @@ class Interp:
         self.visited.add((file.path, 0))
         self.trail.append(FUNCTIONS.number((file.path, 0)))
         alive = self.state.alive
+        if is_of_python_2(file.facts):
+            self.infer_releases((_PYTHON_2, {}))
         if file.facts.problem is None:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
@@ -896,7 +900,11 @@ class Interp:
         if name in _BUILTINS or known != builtin:
             # Or a shell adds it to them.
             return v.Ext(known)
-        return self._by_star(name) if self.frame.mod.env.stars else None
+        if self.frame.mod.env.stars:
+            return self._by_star(name)
+        if name in OF_PYTHON_2 and not (self.branching or self.tried):
+            self.infer_releases((_PYTHON_2, {}))
+        return None
 
     def _by_star(self, name: str) -> v.Value:
         """A name that nothing binds but a module that was not found and of which all names are imported: a customary
