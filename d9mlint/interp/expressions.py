@@ -403,12 +403,12 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         func = _library_base(interp, node) or func
     if has_raised(interp):
         return v.UNKNOWN
-    interp.lost = False
+    interp.lost = interp.exits = False
     result = interp.call(func, args, node)
     if in_order:
         keep_order(result)
-    if interp.lost and isinstance(func, (v.Func, v.Cls)):
-        end_lost(interp)
+    if (interp.lost or interp.exits) and isinstance(func, (v.Func, v.Cls)):
+        end_lost(interp, interp.lost)
     return result
 
 

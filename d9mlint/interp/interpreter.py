@@ -244,6 +244,8 @@ class Interp:
         self.guessing = 0
         # Whether the function that ended last asks for a name that nothing defines, on all of its paths.
         self.lost = False
+        # Whether it ends the program.
+        self.exits = False
         # How many calls that are running may not happen at all.
         self.uncertain = 0
         # The draws of a default argument that is being evaluated.
