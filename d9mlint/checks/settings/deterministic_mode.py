@@ -247,6 +247,8 @@ class DeterministicMode(Rule):
             entry_wide=True,
             only_with=() if self._matters() else OPS,
             alone="no op that the program runs is known to vary without the mode",
+            # The argument that switches the mode off is reported where it is given.
+            cause=self._switched_off() if trainer and not process else (),
             remedy=(
                 RAISING,
                 *((WARNS,) if not setting.option and warns else ()),
@@ -255,6 +257,11 @@ class DeterministicMode(Rule):
                 *((VARIABLE,) if help.startswith(CUBLAS_HELP) else ()),
             ),
         )
+
+    def _switched_off(self) -> tuple[str, ...]:
+        """What DET312 reports of the mode, behind the rule."""
+        reported = self.reporter.subjects("DET312")
+        return ("DET312", *(one for one in reported if not one.endswith("(benchmark)")))
 
     def _too_late(self, setting: Setting) -> Where | None:
         """Where the program trains before it turns deterministic mode on, which it does not turn off, or on a way on which
