@@ -61,6 +61,7 @@ from d9mlint.interp.orders import INDEX, Loop, Order, filled_in, is_set, merge
 from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
+from d9mlint.ir.many_rounds import takes_by_name
 from d9mlint.ir.traversal import alike, called_name, nodes
 
 if TYPE_CHECKING:
@@ -672,7 +673,9 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     alone = len(node.generators) == 1
     known = elements(interp, iterated, first.iter) if alone else [] if is_empty(interp, iterated) else None
     rounds_in_all = 1
-    if known is not None and interp.may_unroll(len(known)):
+    if known is not None and (
+        interp.may_unroll(len(known)) or (interp.may_unroll(len(known), many=True) and takes_by_name(node))
+    ):
         rounds_in_all = max(1, len(known))
     else:
         known = elements_of_own_code(iterated) if alone else None

@@ -114,6 +114,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements, uses_names_with
 from d9mlint.ir.endings import calls_before_failing
+from d9mlint.ir.many_rounds import declares_options
 from d9mlint.ir.python_2 import OF_PYTHON_2, is_of_python_2
 from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
 from d9mlint.ir.traversal import nodes
@@ -1349,7 +1350,10 @@ class Interp:
         if isinstance(stmt.target, m.Seq) and rounds_take_other_number(self, stmt, iterated, elements):
             _fail(self)
             return
-        unrolled = elements is not None and self.may_unroll(len(elements))
+        unrolled = elements is not None and (
+            self.may_unroll(len(elements))
+            or (self.may_unroll(len(elements), many=True) and declares_options(stmt))
+        )
         apart = None if unrolled else data.elements_of_own_code(iterated)
         self._enter_loop(stmt, iterated)
         loop = self.orders.enter(self, iterated, stmt.iter, stmt)
@@ -1444,9 +1448,10 @@ class Interp:
         self.listeners.tell(LoopEvent(self.loops[-1], False))
         self.loops.pop()
 
-    def may_unroll(self, count: int) -> bool:
-        """Whether a loop of ``count`` rounds is run round by round, inside of the loops that are running."""
-        return count <= MAX_UNROLL and count * self.rounds <= MAX_UNROLLED
+    def may_unroll(self, count: int, many: bool = False) -> bool:
+        """Whether a loop of ``count`` rounds, each of which does little if there are ``many``, is run round by round, inside
+        of the loops that are running."""
+        return (many or count <= MAX_UNROLL) and count * self.rounds <= MAX_UNROLLED
 
     def exec_while(self, stmt: m.While) -> None:
         """``while``: its body once, from a state in which its own assignments may have happened."""
