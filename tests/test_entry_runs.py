@@ -1321,7 +1321,7 @@ def test_what_is_wrong_in_another_program_is_said_of_that_one() -> None:
     found = {f.code: f for f in run(files).findings()}
     assert found["DET401"].message.endswith("(also when second.py, third.py run)")
     assert found["DET302"].message.endswith("PyTorch's own CUDA kernels (also when third.py runs)")
-    assert found["DET302"].flow[-1].message.startswith("`second.py` trains on CUDA without ")
+    assert found["DET302"].flow[-1].message.startswith("`second.py` computes gradients on CUDA without ")
 
 
 def test_a_program_with_few_ops_that_vary_is_named_beside_one_with_many() -> None:
@@ -1337,7 +1337,7 @@ def test_a_program_with_few_ops_that_vary_is_named_beside_one_with_many() -> Non
         ),
     }
     [found] = [f for f in run(files, "2.11").findings() if f.code == "DET302"]
-    assert found.message.startswith("`many.py` trains on CUDA without ")
+    assert found.message.startswith("`many.py` computes gradients on CUDA without ")
     assert found.message.endswith("(also when few.py runs)")
     assert found.flow[-1].message.startswith(
         "when few.py runs, of its ops only `torch.nn.Embedding` may differ"

@@ -109,3 +109,15 @@ def test_trees_are_trained_on_a_gpu_that_need_not_be_of_cuda(tmp_path: Path) -> 
     )
     (said,) = messages(tmp_path, "DET407", text)
     assert said.startswith("`lgb.train` on a GPU:")
+
+
+def test_a_program_without_an_optimizer_computes_gradients(tmp_path: Path) -> None:
+    text = (
+        "import torch\n\ntorch.manual_seed(0)\nnet = torch.nn.Conv2d(3, 4, 3).cuda()\n"
+        "optimizer = torch.optim.SGD(net.parameters(), 0.1)\nnet(torch.ones(4, 3, 8, 8).cuda()).sum().backward()\n"
+        "{}torch.save([one.grad for one in net.parameters()], 'x.pt')\n"
+    )
+    (alone,) = messages(tmp_path, "DET302", text.format(""))
+    (stepped,) = messages(tmp_path, "DET302", text.format("optimizer.step()\n"))
+    assert alone.startswith("`train.py` computes gradients on CUDA without ")
+    assert stepped.startswith("`train.py` trains on CUDA without ")

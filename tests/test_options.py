@@ -346,7 +346,7 @@ def test_what_always_runs_on_a_gpu_names_no_option(run: Run, project: Project) -
         out = run(
             "--output-format", "concise", "--select", "DET302", cwd=project({"a.py": begin + middle + end})
         ).out
-        assert "trains on CUDA" in out and ("when `--cuda` " in out) is says, (middle, out)
+        assert "gradients on CUDA" in out and ("when `--cuda` " in out) is says, (middle, out)
 
 
 def test_a_remedy_names_its_release_once(run: Run, project: Project) -> None:

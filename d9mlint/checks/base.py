@@ -186,6 +186,10 @@ class Reporter:
         """The places of a rule's findings."""
         return [Site(*key[1:4]) for key in self._found if key[0] == code]
 
+    def subjects(self, code: str) -> list[str]:
+        """What a rule's findings are about."""
+        return [f.subject for f in self._found.values() if f.code == code]
+
     def findings(self) -> list[Finding]:
         """All findings in their total order."""
         shown: dict[tuple[str, str], set[str]] = {}

@@ -328,11 +328,15 @@ class Targets:
         return Target(newest[0], newest[0], _NEWEST_KNOWN) if newest else Target("", "", _NOT_KNOWN)
 
     def _for_python(self, library: str) -> tuple[str | None, str]:
-        """The newest release of a library for the release of Python that the project uses, and what says so."""
+        """The newest release of a library for the release of Python that the project uses, or without which the program
+        does not run, and what says so."""
         pin = next((one for one in pinned(self._pins.pins, "python") if one.settled), None)
-        series = ".".join(pin.spec[2:].split(".")[:2]) if pin is not None else ""
+        if pin is not None:
+            series, why = ".".join(pin.spec[2:].split(".")[:2]), f"pinned in {pin.place}"
+        else:
+            series, why = self._inferred.get(at_most("python"), ""), "for which the program is written"
         release = _recorded().get(series, {}).get(library) if series else None
-        return release, f"{_FOR_PYTHON}{series}, pinned in {pin.place}" if pin is not None else ""
+        return release, f"{_FOR_PYTHON}{series}, {why}" if series else ""
 
     def _allowed(self, library: str) -> tuple[str | None, str]:
         """The newest release of a library that allows the release which is pinned of another one, and what says so."""

@@ -102,6 +102,8 @@ TORCH_TRAIN_FRESH = "train:torch:fresh"
 """Training in a new process that shares nothing with the program, in which nothing has turned deterministic mode on."""
 TORCH_TRAIN_EARLY = "train:torch:early"
 """Training in the program itself at a time at which nothing has turned deterministic mode on."""
+GIVEN = {one: f"given:{one}" for one in (TORCH_TRAIN, TORCH_TRAIN_CPU, TORCH_TRAIN_CUDA)}
+"""Where `torch.autograd.grad` computes a gradient, by what it stands for where nothing trains."""
 TF_TRAIN_CPU = "train:tensorflow:cpu"
 TF_TRAIN_FRESH = "train:tensorflow:fresh"
 """The same of TensorFlow, in which no call has turned op determinism on."""
@@ -169,6 +171,7 @@ printed, or given to the system or to a library of which nothing is known."""
 
 _CALLED = "__call__"
 _BACKWARD = "backward"
+_OF_AUTOGRAD = "torch.autograd.grad"
 _AGAIN = frozenset({HANDED, SPAWNED, THREAD})
 """What is running may run again and again where one of these is active."""
 
@@ -245,6 +248,12 @@ def trains_on_cuda(interp: RunView) -> Where | None:
     if first is None or on is None or (on.aside and not first.aside):
         return first
     return on if step is None or step.order > on.order else first
+
+
+def takes_steps(interp: RunView, place: Where) -> bool:
+    """Whether more than a gradient is seen to be computed at a place where torch trains: a trainer does it, or the program
+    takes what may be a step of an optimizer."""
+    return place.subject not in (_BACKWARD, _OF_AUTOGRAD) or STEPS in interp.places
 
 
 def trains(interp: RunView) -> bool:
@@ -617,6 +626,11 @@ class Activity:
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended."""
+        if GIVEN.keys().isdisjoint(self._interp.places):
+            # Nothing trains: the gradient itself is what the program is about.
+            for flag, given in GIVEN.items():
+                if given in self._interp.places:
+                    self._interp.places[flag] = self._interp.places[given]
         places = self._interp.places
         # What only predicts or evaluates has the weights of an earlier program, and leaves them as they are.
         uses = ESTIMATOR_USED in places and ESTIMATOR_TRAINS not in places
@@ -648,6 +662,17 @@ class Activity:
     def autograd(self, call: CallEvent) -> None:
         """A gradient is taken."""
         _trains_torch(self._interp, call.node, _BACKWARD, tensors.gradient_device(call.args.values()))
+
+    @on_call(_OF_AUTOGRAD)
+    def gradient_given(self, call: CallEvent) -> None:
+        """A gradient is computed and given, as for an attack or a penalty."""
+        device = tensors.gradient_device(call.args.values())
+        note(self._interp, GRADIENT if _is_once(self._interp, _BACKWARD) else TRAINS_ON, call.node, call.api)
+        if device == "cpu" or within_cpu(self._interp.contexts):
+            note(self._interp, GIVEN[TORCH_TRAIN_CPU], call.node, call.api)
+            return
+        for flag in (TORCH_TRAIN, *(() if device in OTHER_ACCELERATORS else (TORCH_TRAIN_CUDA,))):
+            note(self._interp, GIVEN[flag], call.node, call.api, selecting_option(device))
 
     @on_call("torch.set_default_device", "torch.set_default_tensor_type")
     def default_device(self, call: CallEvent) -> None:

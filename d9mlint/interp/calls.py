@@ -154,6 +154,7 @@ from d9mlint.interp.usage import (
 )
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
+from d9mlint.ir.endings import ends_program
 from d9mlint.ir.traversal import is_none, nodes
 
 if TYPE_CHECKING:
@@ -447,7 +448,7 @@ def call_function(
             value = memo.replay(known, arguments, interp.reruns, loops, interp.given_instead, late)
             if value is not None:
                 known.effect.apply(interp.state)
-                interp.lost = known.effect.lost
+                interp.lost, interp.exits = known.effect.lost, known.effect.exits
                 interp.trail.append(known.trail)
                 interp.recursions |= known.recursions
                 if known.in_loops:
@@ -518,7 +519,9 @@ def call_function(
         interp.state = join_states(ends)
         if frame.parted:
             interp.partings.close(interp, frame.parted, ends)
-    lost = not ends and interp.state.lost and not (fn.is_generator or fn.is_async)
+    runs_at_once = not (fn.is_generator or fn.is_async)
+    lost = not ends and interp.state.lost and runs_at_once
+    exits = not ends and not lost and runs_at_once and ends_program(fn)
     interp.state.alive, interp.state.lost = True, False
     if fn.is_generator:
         yielded: v.Value = v.UNKNOWN
@@ -543,7 +546,7 @@ def call_function(
     interp.rounds = rounds
     interp.recursions.discard(running)
     if not interp.stopped and on_yield is None:
-        done = effect(act, start, interp.state)._replace(lost=lost)
+        done = effect(act, start, interp.state)._replace(lost=lost, exits=exits)
         found = memo.remember(
             name,
             act,
@@ -564,7 +567,7 @@ def call_function(
     spent[0] += 1
     spent[1] += interp.steps - steps_before
     interp.recursions |= outer_recursions
-    interp.lost = lost
+    interp.lost, interp.exits = lost, exits
     return result
 
 

@@ -62,6 +62,7 @@ from d9mlint.interp.orders import INDEX, Loop, Order, filled_in, is_set, merge
 from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument
 from d9mlint.ir import nodes as m
+from d9mlint.ir.many_rounds import takes_by_name
 from d9mlint.ir.traversal import alike, called_name, nodes
 
 if TYPE_CHECKING:
@@ -404,12 +405,12 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         func = _library_base(interp, node) or func
     if has_raised(interp):
         return v.UNKNOWN
-    interp.lost = False
+    interp.lost = interp.exits = False
     result = interp.call(func, args, node)
     if in_order:
         keep_order(result)
-    if interp.lost and isinstance(func, (v.Func, v.Cls)):
-        end_lost(interp)
+    if (interp.lost or interp.exits) and isinstance(func, (v.Func, v.Cls)):
+        end_lost(interp, interp.lost)
     return result
 
 
@@ -678,7 +679,9 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
         inside = [one for one in (node.elt, node.value) if one is not None]
         known = text_parts.counted(interp, iterated, first.target, inside)
     rounds_in_all = 1
-    if known is not None and interp.may_unroll(len(known)):
+    if known is not None and (
+        interp.may_unroll(len(known)) or (interp.may_unroll(len(known), many=True) and takes_by_name(node))
+    ):
         rounds_in_all = max(1, len(known))
     else:
         known = elements_of_own_code(iterated) if alone else None

@@ -484,12 +484,13 @@ def _has_elements(interp: Interp, node: m.Expr) -> bool:
     return isinstance(ranges, v.Ext) and ranges.name in RANGES and known and not v.option_of(number)
 
 
-def end_lost(interp: Interp) -> None:
-    """The running path ends, since a function that it calls asks for a name that nothing defines."""
+def end_lost(interp: Interp, lost: bool = True) -> None:
+    """The running path ends, since a function that it calls asks for a name that nothing defines, or ends the program."""
     if interp.entry is None or interp.guessing or interp.uncertain or interp.frame.file.notebook:
         return
     interp.state.alive = False
-    interp.state.raised = interp.state.lost = True
+    interp.state.raised = True
+    interp.state.lost = lost
 
 
 def defines_no(interp: Interp, mod: v.Mod, name: str, stmt: m.ImportFrom) -> bool:

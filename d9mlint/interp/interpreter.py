@@ -115,9 +115,11 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements, uses_names_with
 from d9mlint.ir.endings import calls_before_failing
+from d9mlint.ir.many_rounds import declares_options
+from d9mlint.ir.python_2 import OF_PYTHON_2, is_of_python_2
 from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
 from d9mlint.ir.traversal import nodes
-from d9mlint.knowledge.versions import keep_oldest
+from d9mlint.knowledge.versions import at_most, keep_oldest
 from d9mlint.project.entry_points import is_main_test
 from d9mlint.project.modules import Found, ModuleFile, Modules
 
@@ -135,6 +137,7 @@ if TYPE_CHECKING:
 
 MAIN = "__main__"
 """The name of the module that a program is started with."""
+_PYTHON_2 = {at_most("python"): "2.7"}
 MAX_STEPS = 400_000
 """Statements run for one entry point, and for each of its imports, before calls are no longer followed."""
 MAX_RUN_STEPS = 1_000_000
@@ -243,6 +246,8 @@ class Interp:
         self.guessing = 0
         # Whether the function that ended last asks for a name that nothing defines, on all of its paths.
         self.lost = False
+        # Whether it ends the program.
+        self.exits = False
         # How many calls that are running may not happen at all.
         self.uncertain = 0
         # The draws of a default argument that is being evaluated.
@@ -413,6 +418,8 @@ class Interp:
         self.visited.add((file.path, 0))
         self.trail.append(FUNCTIONS.number((file.path, 0)))
         alive = self.state.alive
+        if is_of_python_2(file.facts):
+            self.infer_releases((_PYTHON_2, {}))
         if file.facts.problem is None:
             self.block(file.facts.functions[0].body)
         self.state.alive = alive
@@ -926,7 +933,11 @@ class Interp:
         if name in _BUILTINS or known != builtin:
             # Or a shell adds it to them.
             return v.Ext(known)
-        return self._by_star(name) if self.frame.mod.env.stars else None
+        if self.frame.mod.env.stars:
+            return self._by_star(name)
+        if name in OF_PYTHON_2 and not (self.branching or self.tried):
+            self.infer_releases((_PYTHON_2, {}))
+        return None
 
     def _by_star(self, name: str) -> v.Value:
         """A name that nothing binds but a module that was not found and of which all names are imported: a customary
@@ -1373,7 +1384,10 @@ class Interp:
         if isinstance(stmt.target, m.Seq) and rounds_take_other_number(self, stmt, iterated, elements):
             _fail(self)
             return
-        unrolled = elements is not None and self.may_unroll(len(elements))
+        unrolled = elements is not None and (
+            self.may_unroll(len(elements))
+            or (self.may_unroll(len(elements), many=True) and declares_options(stmt))
+        )
         apart = None if unrolled else data.elements_of_own_code(iterated)
         self._enter_loop(stmt, iterated)
         loop = self.orders.enter(self, iterated, stmt.iter, stmt)
@@ -1468,9 +1482,10 @@ class Interp:
         self.listeners.tell(LoopEvent(self.loops[-1], False))
         self.loops.pop()
 
-    def may_unroll(self, count: int) -> bool:
-        """Whether a loop of ``count`` rounds is run round by round, inside of the loops that are running."""
-        return count <= MAX_UNROLL and count * self.rounds <= MAX_UNROLLED
+    def may_unroll(self, count: int, many: bool = False) -> bool:
+        """Whether a loop of ``count`` rounds, each of which does little if there are ``many``, is run round by round, inside
+        of the loops that are running."""
+        return (many or count <= MAX_UNROLL) and count * self.rounds <= MAX_UNROLLED
 
     def exec_while(self, stmt: m.While) -> None:
         """``while``: its body once, from a state in which its own assignments may have happened."""

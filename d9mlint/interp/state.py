@@ -278,7 +278,7 @@ class Effect(NamedTuple):
     """What a call or an import did to the state, and what it asked: questions with their answers; names with what
     they stand for afterwards (``ABSENT`` for nothing), those that were only set where they were missing in
     ``hints``; and the option that leads to its end, None where it is the one that led to its beginning. ``lost``: it does
-    not come to its end, since the program asks for a name that nothing defines."""
+    not come to its end, since the program asks for a name that nothing defines; ``exits``: it ends the program."""
 
     answers: tuple[tuple[Asked, Any], ...]
     writes: tuple[tuple[str, str, Any], ...]
@@ -286,6 +286,7 @@ class Effect(NamedTuple):
     aside: str | None
     raised: bool
     lost: bool = False
+    exits: bool = False
 
     def changes(self, *kinds: str) -> bool:
         """Whether anything of these kinds was changed."""

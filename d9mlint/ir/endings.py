@@ -48,6 +48,16 @@ def leaves(stmt: m.Stmt, failing: Container[tuple[int, int]] = (), own: Containe
     return isinstance(called, m.Name) and called.id in _EXITS and called.id not in own
 
 
+def ends_program(function: m.Function) -> bool:
+    """Whether a function does nothing last but to end the program, and returns nowhere."""
+    last = function.body[-1] if function.body else None
+    return (
+        isinstance(last, m.ExprStmt)
+        and leaves(last)
+        and not any(isinstance(one, m.Return) for one in statements(function.body))
+    )
+
+
 def _evaluated_first(stmt: m.Stmt) -> Iterator[Evaluated]:
     """What a statement evaluates in all cases before anything else of it runs."""
     if isinstance(stmt, (m.ExprStmt, m.Assign)):

@@ -23,6 +23,7 @@ from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
 from d9mlint.checks.ops.parts import asks_part, leaves_last_part
 from d9mlint.checks.ops.squeezed import takes_one
+from d9mlint.checks.ops.tests_of_results import takes_no_gradient
 from d9mlint.checks.ops.ways import Mode, ModesByWay
 from d9mlint.checks.xla_devices import XlaDevices
 from d9mlint.interp import values as v
@@ -1199,6 +1200,10 @@ def _end(rule: Ops) -> None:
             and not open_world
         ):
             reason = "only its backward pass varies, and the program is not seen to train on this device"
+            _silent(rule.run, found.entry, found.place, reason)
+            continue
+        if found.entry.passes == "backward" and takes_no_gradient(rule.run, found.place.site.path):
+            reason = "only its backward pass varies, and it is in a test that takes no gradient"
             _silent(rule.run, found.entry, found.place, reason)
             continue
         if found.graded and training is None and not open_world:

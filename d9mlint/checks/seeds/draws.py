@@ -83,7 +83,7 @@ from d9mlint.interp.only_optimized import is_only_optimized
 from d9mlint.interp.permuted import is_counted
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
-from d9mlint.interp.state import SEEDED, UNSEEDED, Rng, Site
+from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import LOADING, TENSOR
 from d9mlint.interp.text import node_text, written
@@ -252,6 +252,17 @@ _OF_PARAMETERS = frozenset({"torch"})
 """Those whose modules are asked for their parameters before they are trained; others train themselves."""
 
 
+class FromEntropy(NamedTuple):
+    """A call that seeds an RNG from entropy: what DET107 says of it if something is drawn afterwards, and the option that
+    is not given then."""
+
+    place: Where
+    message: str
+    help: str
+    option: str
+    remedy: tuple[str, ...]
+
+
 class Assigned(NamedTuple):
     """A function that seeds and that is assigned a seed, or named and not called: where, what happens there, and how it
     would be called."""
@@ -293,6 +304,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     needed_options = remembered(set[str])
     """Options without which a seed is None where that raises."""
     doubted = remembered_table(str, bool)
+    from_entropy = remembered_table(tuple[str, Site], FromEntropy)
+    """Seeds from entropy, by RNG and place: they matter if something is drawn afterwards."""
     late = remembered_table(str, Late)
     tested = remembered_table(str, str)
     """By RNG, the seed whose truth the program tests before it sets it, as it is written there."""
@@ -1094,7 +1107,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if self.run.in_worker:
             return
         value = seed_value(args, entry)
-        if self._bad_seed(entry, value, args, node):
+        if self._bad_seed(entry, value, args, node, rngs):
             return
         tested = truth_test(self.run, node)
         usual = _default_instead(value)
@@ -1151,7 +1164,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             text = node_text(call, rng) if call is not None else ""
             self.late.setdefault(rng, partial(Late, seed, text, True, draw, early, self.run.state.aside))
 
-    def _bad_seed(self, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any) -> bool:
+    def _bad_seed(
+        self, entry: RngEntry, value: v.Value | None, args: v.Args, node: Any, rngs: Sequence[str]
+    ) -> bool:
         api, again = _drawn_by(node, entry), runs_again(self.run)
         if entry.kind == "anti-seed":
             self.report(
@@ -1197,27 +1212,44 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 help = f"give `{entry.seed_attribute}` of `{entry.seed_arg}` a fixed number"
             if option or handed or again:
                 help = f"give `{option}` a fixed default" if option else handed or _FOR_ROUNDS
-            place = Where(self.run, node)
-
-            def report() -> None:
-                # Without an option that it needs the program fails: it has no run that differs from another one.
-                if option not in self.needed_options:
-                    self.report(
-                        "DET107",
-                        place,
-                        f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
-                        help,
-                        subject=api,
-                        severity=Severity.WARNING if option else None,
-                        remedy=() if option or handed else (REPEATED,) if again else ("seed", keyword),
-                    )
-
-            if option and not self.run.importing:
-                self.run.later(report)
-            else:
-                report()
+            found = FromEntropy(
+                Where(self.run, node, api),
+                f"`{api}` without a seed{why} is seeded from OS entropy and differs between runs",
+                help,
+                option,
+                () if option or handed else (REPEATED,) if again else ("seed", keyword),
+            )
+            for rng in rngs:
+                self.from_entropy[rng, found.place.site] = found
+            if self.run.entry is None or self.run.state.aside or list(entry.seeds) != [entry.library]:
+                # What is not the function of the library that has the generator may draw itself, and where paths meet
+                # of which one needs an option, the other one counts.
+                self._report_entropy(found)
             return True
         return False
+
+    @on(GlobalDrawEvent)
+    def drawn_from_entropy(self, event: GlobalDrawEvent) -> None:
+        """An RNG is drawn from that may have been seeded from entropy."""
+        if event.level.level != MAYBE or event.level.parent:
+            return
+        known = [key for key in self.from_entropy.known() if key[0] == event.rng]
+        # Where paths have met, the place may be that of a seed on the other one.
+        last = [key for key in known if key[1] == event.level.site]
+        for key in last or known:
+            self._report_entropy(self.from_entropy[key])
+
+    def _report_entropy(self, found: FromEntropy) -> None:
+        """DET107: an RNG is seeded from entropy, and drawn from."""
+        self.report(
+            "DET107",
+            found.place,
+            found.message,
+            found.help,
+            subject=found.place.subject,
+            severity=Severity.WARNING if found.option else None,
+            remedy=found.remedy,
+        )
 
     def _handed_on(self, node: Any) -> str:
         """The remedy where the seed is an optional argument of a method: one number for all of its calls would repeat
@@ -1445,6 +1477,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """The program has ended: report what was drawn without a seed, and seeds that are set after a draw."""
+        for key in self.from_entropy.known():
+            # Without an option that it needs the program fails: it has no run that differs from another one.
+            if self.from_entropy[key].option in self.needed_options:
+                self.reporter.withdraw("DET107", key[1])
         for site in self.reporter.sites("DET107"):
             # What only makes a seed is reported once.
             self.reporter.withdraw("DET106", site)

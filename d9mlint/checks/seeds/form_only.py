@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
@@ -56,6 +56,7 @@ def asks_form_only(
         and not node.args
     ]
     calls = calls._replace(counting={*calls.counting, *sizing})
+    timed = _timed(facts, calls)
     given: dict[str, set[str]] = {}
     starts, giving = set(places), set[str]()
     for _ in range(_MOST_ROUNDS):
@@ -68,7 +69,11 @@ def asks_form_only(
             )
             if not look.known and not look.is_concerned():
                 continue
-            if not look.is_allowed(given) or _is_shared(facts, running, function, look.known):
+            if not look.is_allowed(given) or _is_shared(facts, running, function, look.known, timed):
+                return False
+            if not all(
+                look.is_computed(one, given) for one in timed if facts.functions[one.parent] is function
+            ):
                 return False
             asked |= look.asks()
             if look.gives:
@@ -85,6 +90,21 @@ def asks_form_only(
         if (given, len(starts)) == before:
             return asked or or_nothing
     return False
+
+
+def _timed(facts: m.FileFacts, calls: Known) -> list[m.Function]:
+    """The lambdas of which it is timed how long they take: ``timeit.timeit(lambda: f(x))``."""
+    timing = [
+        node
+        for function in facts.functions
+        for node in nodes(function.body)
+        if isinstance(node, m.Call) and node.start in calls.timing and node.args
+    ]
+    return [
+        one
+        for one in facts.functions
+        if one.name == "<lambda>" and any(node.start < one.start < node.end for node in timing)
+    ]
 
 
 def _sizing(
@@ -174,7 +194,11 @@ class _Look:
         self._dead = {
             id(one) for stmt in never_run(function.body, own=functions) for one in statements([stmt])
         }
-        found = derived_names(function, places, calls.looks, params, calls.counting, without=self._dead)
+        # What a function of the file is given is looked at there, and what it gives of that is at one of the places. What
+        # reads the clock gives a time.
+        own = {one.start for one in self._calls_of_file(function.body)}
+        self._opaque = {*calls.counting, *calls.timing, *own.difference(places)}
+        found = derived_names(function, places, calls.looks, params, self._opaque, without=self._dead)
         self.known = found - modules
         self.gives = False
         """Whether it returns some of that."""
@@ -209,6 +233,8 @@ class _Look:
         for stmt in statements(self._function.body):
             if id(stmt) in self._dead:
                 continue
+            if not all(self._hand_on(one, given) for one in self._calls_of_file(_own_parts(stmt))):
+                return False
             if isinstance(stmt, m.Assign) and all(map(_is_plain, stmt.targets)):
                 if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
@@ -230,10 +256,12 @@ class _Look:
                 if name in self._calls.handled or name in self.known:
                     if not self._only_computes(call, given):
                         return False
-                elif name in self._functions:
-                    if not self._hand_on(call, given):
+                elif name not in self._functions:
+                    if any(map(self._reads, [*call.args, *(one.value for one in call.keywords)])):
                         return False
-                elif any(map(self._reads, [*call.args, *(one.value for one in call.keywords)])):
+            elif isinstance(stmt, m.ExprStmt):
+                # What is computed here is dropped.
+                if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
             elif isinstance(stmt, m.For):
                 # What each of the elements is asked for is seen where the loop's variable stands.
@@ -242,6 +270,19 @@ class _Look:
             elif any(map(self._reads, _own_parts(stmt))):
                 return False
         return True
+
+    def is_computed(self, function: m.Function, given: dict[str, set[str]]) -> bool:
+        """Whether a lambda in this function does nothing with it but to compute."""
+        return all(
+            isinstance(one, m.Return) and (one.value is None or self._only_computes(one.value, given))
+            for one in function.body
+        )
+
+    def _calls_of_file(self, parts: Any) -> Iterator[m.Call]:
+        """The calls of functions of the file."""
+        for one in nodes(parts):
+            if isinstance(one, m.Call) and isinstance(one.func, m.Name) and one.func.id in self._functions:
+                yield one
 
     def _is_known(self, name: m.Name) -> bool:
         return name.id.partition(".")[0] in self.known
@@ -253,7 +294,7 @@ class _Look:
         """Whether elements of what is drawn are part of an expression."""
         if only_form(expr) or self._counts(expr):
             return False
-        read = elements(expr, self._calls.looks, self._calls.counting)
+        read = elements(expr, self._calls.looks, self._opaque)
         return holds(expr, self._places) or any(name in self.known for name in read)
 
     def _only_computes(self, expr: Any, given: dict[str, set[str]]) -> bool:
@@ -337,11 +378,17 @@ def _defined(facts: m.FileFacts) -> list[m.Function]:
 
 
 def _is_shared(
-    facts: m.FileFacts, running: Sequence[m.Function], function: m.Function, names: set[str]
+    facts: m.FileFacts,
+    running: Sequence[m.Function],
+    function: m.Function,
+    names: set[str],
+    timed: Sequence[m.Function],
 ) -> bool:
     return any(
         name in variables(one) and name not in own_names(one)
         for one in running
-        if one is not function and (function.parent < 0 or facts.functions[one.parent] is function)
+        if one is not function
+        and one not in timed
+        and (function.parent < 0 or facts.functions[one.parent] is function)
         for name in names
     )

@@ -27,6 +27,7 @@ from d9mlint.interp.activity import (
     TORCH_TRAIN_FRESH,
     may_use_cuda,
     only_tries_gradient,
+    takes_steps,
     trains_on_cuda,
     when_on_cuda,
     when_selected,
@@ -245,15 +246,16 @@ class DeterministicMode(Rule):
         cudnn = self._is_on(OF_CUDNN["deterministic"])
         if early is not None and early.aside and not when:
             when = f" when {given_in_words(early.aside)}"
+        does = "trains" if takes_steps(self.run, place) else "computes gradients"
         if early is not None and self.before and self.call is not None:
-            message = f"`{place.entry}` trains on CUDA before `{self.call.subject}` turns deterministic mode on{when}"
+            message = f"`{place.entry}` {does} on CUDA before `{self.call.subject}` turns deterministic mode on{when}"
         elif setting.option:
             given = given_in_words(setting.option)
-            message = f"`{place.entry}` trains on CUDA without deterministic algorithms unless {given}"
+            message = f"`{place.entry}` {does} on CUDA without deterministic algorithms unless {given}"
         elif cudnn:
             message = f"`cudnn.deterministic` covers only cuDNN, not PyTorch's own CUDA kernels{',' if when else ''}{when}"
         else:
-            message = f"`{place.entry}` trains on CUDA without {_mode_name(self.run)}{when}"
+            message = f"`{place.entry}` {does} on CUDA without {_mode_name(self.run)}{when}"
         # Options whose content is unknown may hold the switch of a trainer; by default it is off.
         unless = "" if setting.option or process else self.run.switches.torch_unless
         # Before there is a mode, the help is about a later release.
@@ -279,6 +281,8 @@ class DeterministicMode(Rule):
             entry_wide=True,
             only_with=() if matters else OPS,
             alone="no op that the program runs is known to vary without the mode",
+            # The argument that switches the mode off is reported where it is given.
+            cause=self._switched_off() if trainer and not process else (),
             remedy=(
                 RAISING,
                 *((WARNS,) if not setting.option and warns else ()),
@@ -287,6 +291,11 @@ class DeterministicMode(Rule):
                 *((VARIABLE,) if help.startswith(CUBLAS_HELP) else ()),
             ),
         )
+
+    def _switched_off(self) -> tuple[str, ...]:
+        """What DET312 reports of the mode, behind the rule."""
+        reported = self.reporter.subjects("DET312")
+        return ("DET312", *(one for one in reported if not one.endswith("(benchmark)")))
 
     def _too_late(self, setting: Setting) -> Where | None:
         """Where the program trains before it turns deterministic mode on, which it does not turn off, or on a way on which
