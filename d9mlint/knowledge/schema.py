@@ -246,6 +246,7 @@ Role = Literal[
     "repeats",
     "resets-environment",
     "restores",
+    "gives-rng-state",
     "restores-rng",
     "fills-from-file",
     "restores-like",

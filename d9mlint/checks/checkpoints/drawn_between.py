@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.checkpoints.rng_calls import RESTORES, STATES
 from d9mlint.checks.checkpoints.rounds import InRound, in_round
 from d9mlint.checks.checkpoints.stages import Test, body_of, exclude, is_in_loop, tests_around
 from d9mlint.checks.checkpoints.weights import sources
@@ -20,6 +19,7 @@ from d9mlint.interp.state import Site
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
+from d9mlint.knowledge.rng_states import state_given, state_restored
 
 if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
@@ -133,11 +133,11 @@ class DrawnBetween:
         calls = [one for one in parts if isinstance(one, m.Call)]
         return next((one for one in calls if one is node), next(iter(calls), None))
 
-    @on_call_if(lambda rule, api: api in RESTORES)
+    @on_call_if(lambda rule, api: bool(state_restored(rule.run.kb, api)))
     def set_between(self, call: CallEvent) -> None:
         """The state of an RNG is restored, which may be the one in a file."""
         if self.run.entry is not None and any(any(sources(one)) for one in _held(call.args.values())):
-            self._sets(RESTORES[call.api], call)
+            self._sets(state_restored(self.run.kb, call.api), call)
 
     @on_method("load_state_dict")
     def given_between(self, call: CallEvent) -> None:
@@ -161,21 +161,29 @@ class DrawnBetween:
         if self.later_sets:
             self.seeded_at.extend((rng, Where(self.run, event.node)) for rng in event.rngs)
 
-    @on_call_if(lambda rule, api: api in STATES)
+    @on_call_if(lambda rule, api: bool(state_given(rule.run.kb, api)))
     def taken_between(self, call: CallEvent) -> None:
         """The state of an RNG is asked for."""
         at = in_round(self.run, self.run.loops[-1], call.node) if self.run.loops else None
         if at is not None and self.run.entry is not None:
-            self.states_taken.add((self.run.here(call.node), STATES[call.api], at))
+            self.states_taken.add((self.run.here(call.node), state_given(self.run.kb, call.api), at))
 
     def stored_between(self, call: CallEvent, content: v.Value) -> None:
         """Something is saved."""
         if self.run.entry is None or not self.run.loops:
             return
-        self.states_stored.update(site for one in _held([content]) if (site := _asked_at(one)) is not None)
+        self.states_stored.update(
+            site for one in _held([content]) if (site := self._asked_at(one)) is not None
+        )
         at = in_round(self.run, self.run.loops[-1], call.node)
         if at is not None:
             self.saved_in.add((self.run.here(call.node), at))
+
+    def _asked_at(self, value: v.Value) -> tuple[int, int] | None:
+        """Where in its file a call stands that has given the state of an RNG."""
+        if not isinstance(value, v.Obj) or value.node is None or not state_given(self.run.kb, value.api):
+            return None
+        return value.node.start, value.node.end
 
     @on_method("backward", "step", "minimize")
     def trained_between(self, call: CallEvent) -> None:
@@ -244,13 +252,6 @@ class DrawnBetween:
             if drawn.rng in rngs and drawn.rng not in seeded and drawn.after(one) and drawn.place.order < ends
             if all(at.loop not in training for at in drawn.at)
         ]
-
-
-def _asked_at(value: v.Value) -> tuple[int, int] | None:
-    """Where in its file a call stands that has given the state of an RNG."""
-    if not isinstance(value, v.Obj) or value.api not in STATES or value.node is None:
-        return None
-    return value.node.start, value.node.end
 
 
 def _held(values: Iterable[v.Value], depth: int = 0) -> Iterator[v.Value]:

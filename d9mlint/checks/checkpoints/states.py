@@ -25,7 +25,6 @@ from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
 from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
-from d9mlint.checks.checkpoints.rng_calls import RESTORES, STATES
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
@@ -77,12 +76,14 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
 from d9mlint.ir.traversal import children, nodes
+from d9mlint.knowledge.rng_states import state_given, state_restored
 from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RoleEntry
 
 _Found = TypeVar("_Found")
@@ -486,7 +487,11 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                     self.taken_in[one.maker, key] = True
 
     @on_call_if(
-        lambda rule, api: api in STATES or api in RESTORES or makes_scheduler(rule.run, api) or is_scaler(api)
+        lambda rule, api: (
+            bool(state_given(rule.run.kb, api) or state_restored(rule.run.kb, api))
+            or makes_scheduler(rule.run, api)
+            or is_scaler(api)
+        )
     )
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
@@ -509,11 +514,11 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
             else:
                 made = self.run.here(call.node)
                 self.scalers[made] = (*kept, self.run.state.aside)
-        state = STATES.get(call.api)
-        if state is not None and not _taken_apart(self.run, call.node):
+        state = state_given(self.run.kb, call.api)
+        if state and not _taken_apart(self.run, call.node):
             self.saved[state] = True
-        restore = RESTORES.get(call.api)
-        if restore is not None:
+        restore = state_restored(self.run.kb, call.api)
+        if restore:
             self.restored[restore] = True
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-scaler") is not None)
@@ -834,7 +839,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         self.notes_keys(made)
-        found: set[str] = set().union(*(contents(one, written) for one in made))
+        found: set[str] = set().union(*(contents(self.run.kb, one, written) for one in made))
         found.update(self._saved_itself(place))
         mappings = [one for one in made if isinstance(one, v.Mapping)]
         if len(mappings) == len(made):
@@ -1831,11 +1836,11 @@ def _counts(given: m.Expr | None, counters: set[str]) -> bool:
     )
 
 
-def contents(value: v.Value, written: list[str]) -> set[str]:
+def contents(kb: Knowledge, value: v.Value, written: list[str]) -> set[str]:
     """What a saved value carries: ``optimizer``, ``scheduler``, ``scaler``, ``epoch``, RNG names; ``unknown``
     when there may be more than can be seen."""
     found: set[str] = set()
-    _collect(value, "", found, 0)
+    _collect(kb, value, "", found, 0)
     for name in written:
         last = name.rpartition(".")[2]
         if _EPOCH.search(last):
@@ -1843,14 +1848,14 @@ def contents(value: v.Value, written: list[str]) -> set[str]:
     return found
 
 
-def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
+def _collect(kb: Knowledge, value: v.Value, key: str, found: set[str], depth: int) -> None:
     if depth > 4:
         return
     if isinstance(value, v.Mapping):
         if value.open and depth == 0:
             found.add("unknown")
         for name, item in value.items.items():
-            _collect(item, str(name), found, depth + 1)
+            _collect(kb, item, str(name), found, depth + 1)
         if not all(isinstance(item, v.Lit) for item in value.items.values()):
             # What a class of the program gives for its state.
             found.update(
@@ -1859,7 +1864,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         return
     if isinstance(value, v.Items):
         for item in value.elts:
-            _collect(item, key, found, depth + 1)
+            _collect(kb, item, key, found, depth + 1)
         return
     if _EPOCH.search(key):
         found.add("epoch")
@@ -1867,11 +1872,11 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         found.add("key")
     if isinstance(value, v.AnyOf):
         for one in value.values:
-            _collect(one, key, found, depth + 1)
+            _collect(kb, one, key, found, depth + 1)
         return
     if isinstance(value, v.Obj):
-        state = STATES.get(value.api)
-        if state is not None:
+        state = state_given(kb, value.api)
+        if state:
             found.add(state)
         owner = value.attrs.get("@owner")
         kind = owner.type if isinstance(owner, v.Obj) else value.type
@@ -1901,7 +1906,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         elif _SCALER.search(key):
             found.add("scaler")
         elif re.search(r"rng|random", key, re.IGNORECASE):
-            found.update(STATES.values())
+            found.update(NAMES)
 
 
 def _receiver(node: Any) -> str:
