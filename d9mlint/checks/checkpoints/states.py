@@ -28,6 +28,7 @@ from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
+from d9mlint.checks.checkpoints.trained import TrainedModels
 from d9mlint.checks.checkpoints.training_objects import STATE_OF_JAX, training_in
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
@@ -67,6 +68,7 @@ from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.naming import kept_layer
 from d9mlint.interp.optimizers import STEPS
 from d9mlint.interp.places import Moment, Where
+from d9mlint.interp.rng import Saved as RngState
 from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -265,7 +267,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, Rule):
+class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, TrainedModels, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -572,6 +574,11 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     def updated(self, call: CallEvent) -> None:
         """An optimizer takes a step, or an average of weights is updated."""
         owner = call.owner
+        stepped = (
+            call.args.get("optimizer", 0) if isinstance(owner, v.Obj) and is_scaler(owner.type) else owner
+        )
+        if isinstance(stepped, v.Obj) and optimizes(stepped) and call.api.endswith(".step"):
+            self.models_stepped(stepped)
         if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
             state = argument_node(call.node, "state", 1)
             name = state.id if isinstance(state, m.Name) else ""
@@ -777,6 +784,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         content = call.args.get(role.arg, role.pos) if role is not None else None
         if content is None or is_never(self.run, call.node):
             return
+        self.models_saved(content)
         made = made_by_paths(content)
         if (
             _is_state(content)
@@ -820,6 +828,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
 
     def _save(self, call: CallEvent, content: v.Value, place: Where, role: RoleEntry | None) -> None:
         self.stored_between(call, content)
+        self.models_saved(content)
         sites, hidden = owners(content)
         self.kept.update(sites)
         given = _given(call, role)
@@ -1210,6 +1219,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                 states = "state of the generator" if len(drawn) == 1 else "states of the generators"
                 lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
             averages = [] if open_world or not self.loads else self._averages_of(place, loops)
+            averages = sorted({*averages, *([] if open_world else self._trained_models(place, loops))})
             if averages:
                 others = [*others, *averages]
                 lacks += [f"the weights of `{name}`" for name in averages]
@@ -1422,6 +1432,13 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     def _averages_of(self, place: Where, loops: frozenset[str]) -> list[str]:
         """The models and collections that loops which train update as averages, and whose weights nothing saves."""
         return self._unsaved(place, loops, set(self.unsaved_averages(self._that_train(loops))))
+
+    def _trained_models(self, place: Where, loops: frozenset[str]) -> list[str]:
+        """The models that loops train, and whose weights nothing saves."""
+        known = all(_EPOCH.search(key) for key in self.hidden)
+        if not self.loads or not known or self.runs:
+            return []
+        return self._unsaved(place, loops, self.unsaved_models(self._that_train(loops)))
 
     def _generators(self, loops: frozenset[str]) -> list[str]:
         """The generators of the program that loops which train draw from, and whose states nothing saves."""
@@ -1721,7 +1738,8 @@ def owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], se
         site = made_at(owner) if isinstance(owner, v.Obj) else None
         if site is not None:
             return {site}, set()
-        return set(), set() if isinstance(owner, v.Inst) else {key}
+        known = isinstance(owner, v.Inst) or isinstance(value.data, RngState)
+        return set(), set() if known else {key}
     elif isinstance(value, v.Inst) and value.cls.find("forward") is not None:
         # A model that is saved whole has its parameters, and what else it keeps.
         parts = [(key, one) for one in value.attrs.values() if isinstance(one, v.Obj) and optimizes(one)]
