@@ -852,6 +852,7 @@ ROLES = {
     "calls-quietly": "calls some methods of classes that are derived from it with gradients switched off",
     "checkpoints": "runs a function again in the backward pass",
     "recomputes": "runs a function again in the backward pass without a random number state",
+    "puts-back": "puts the states in a checkpoint back into objects",
     "gives-rng-state": "gives the state of a random number generator",
     "restores-rng": "puts a random number generator back into an earlier state",
     "makes-key": "gives a JAX key",

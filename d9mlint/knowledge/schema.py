@@ -247,6 +247,7 @@ Role = Literal[
     "resets-environment",
     "restores",
     "gives-rng-state",
+    "puts-back",
     "restores-rng",
     "fills-from-file",
     "restores-like",
