@@ -399,6 +399,12 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     """Where what loops go on from is saved as data, and the names in what is saved."""
     replaced = remembered(list[tuple[Where, set[str], frozenset[str], str]])
     """Weights that are written into a file from which the program has read them."""
+    of_managers = remembered(list[tuple[Where, set[str], frozenset[str], str]])
+    """What libraries of JAX save of which no state of an optimizer is a part."""
+    managers = remembered(set[Site])
+    """Where managers of checkpoints were made that have restored one,"""
+    managed = remembered(set[str])
+    """and the loops that save with them, under the number of a step."""
     in_ranks = remembered(bool)
     """Whether the program runs in several processes, each with its own random states."""
     began = remembered_table(str, int)
@@ -582,8 +588,10 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
             state = argument_node(call.node, "state", 1)
             name = state.id if isinstance(state, m.Name) else ""
+            role = self.run.kb.role(owner.api, "keeps-no-state")
+            stateless = role is not None and all_hold(owner.args, role.when) is True
             for loop in self.run.loops if name else ():
-                self.stepped_by_jax[name, loop.key] = True
+                self.stepped_by_jax["" if stateless else name, loop.key] = True
             return
         if not isinstance(owner, v.Obj) or not (optimizes(owner) or self.run.kb.role(owner.api, "averages")):
             return
@@ -776,6 +784,8 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         role = self.run.kb.role(call.api, "numbers-saved")
         if role is not None and call.args.get(role.arg, role.pos) is not None:
             self.numbers.append(frozenset(loop.key for loop in self.run.loops))
+            if isinstance(call.owner, v.Obj) and made_at(call.owner) in self.managers:
+                self.managed.update(loop.key for loop in self.run.loops)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
@@ -885,6 +895,9 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         if numbered:
             self.in_names[place.site] = frozenset(one.key for one in numbered)
             self.in_files[place.site] = template_of(self.run, call.args.get("f", 1))
+        if role is not None and role.library in _JAX and found.isdisjoint({"optimizer", "unknown"}):
+            self.data[place.site] = frozenset(written)
+            self.of_managers.append((place, {*found}, loops, self.run.state.aside))
         if self.run.loops:
             self.innermost[place.site] = self.run.loops[-1].key
         if "optimizer" not in found and not any(_kind(self.run, one) == "model" for one in _states_in(made)):
@@ -1054,6 +1067,9 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
             return
         place = Where(self.run, call.node, call.api)
         self.restored_at.append(place)
+        manager = made_at(call.owner) if isinstance(call.owner, v.Obj) and not self.run.loops else None
+        if manager is not None:
+            self.managers.add(manager)
         if role.arg:
             # The states stand in the argument, as in what ``torch.load`` gives.
             self.loads.append((place, frozenset(loop.key for loop in self.run.loops)))
@@ -1116,6 +1132,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         going_on = {
             loop for one in [*self.checkpoints, *self.replaced] if one[0].site in self.data for loop in one[2]
         }
+        going_on |= {loop for one in self.of_managers for loop in one[2] if loop in self.managed}
         in_training = {
             rng for rng, loop in self.drawn_in.known() if loop in self.trains_in or loop in going_on
         }
@@ -1140,6 +1157,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         checkpoints = [*self.checkpoints, *self._in_several_files()]
         updated = {loop for _, loop in self.stepped_by_jax.known()}
         checkpoints += [one for one in self.replaced if not updated.isdisjoint(one[2])]
+        checkpoints += [one for one in self.of_managers if not updated.isdisjoint(one[2] & set(self.managed))]
         weights: list[tuple[Where, set[str], frozenset[str], str]] = []
         if self.all_fail() and not self.restored_at:
             for place, *_ in checkpoints:
@@ -1198,7 +1216,9 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
             if place.site in self.data:
                 kept = self.data[place.site]
                 named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
-                lacks += [f"the state of the optimizer `{name}`" for name in named if name not in kept]
+                lacks += [
+                    f"the state of the optimizer `{name}`" for name in named if name and name not in kept
+                ]
             generators = self._in_training(self.shuffled, loops)
             if not open_world and not generators <= self.carried:
                 others = [*others, "generator"]
