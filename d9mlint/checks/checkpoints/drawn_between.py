@@ -73,6 +73,8 @@ class DrawnBetween:
     """When loops began first after that."""
     seeded_at = remembered(list[tuple[str, Where]])
     """Where RNGs are seeded again after that."""
+    later_seeds = remembered(list[Drawn])
+    """Those of them that do not seed with a number that was loaded."""
     states_taken = remembered(set[tuple[Site, str, InRound]])
     """Where states of RNGs are asked for,"""
     states_stored = remembered(set[tuple[int, int]])
@@ -158,8 +160,20 @@ class DrawnBetween:
     @on(SeedEvent)
     def seeded_between(self, event: SeedEvent) -> None:
         """RNGs are seeded."""
-        if self.later_sets:
-            self.seeded_at.extend((rng, Where(self.run, event.node)) for rng in event.rngs)
+        if not self.later_sets:
+            return
+        self.seeded_at.extend((rng, Where(self.run, event.node)) for rng in event.rngs)
+        given = [one for value in event.args.values() for one in v.alternatives(value)]
+        if self.run.entry is None or not all(isinstance(one, v.Lit) for one in given):
+            return
+        if _FORKED in self.run.contexts or any(state_restored(self.run.kb, api) for api in event.entry.apis):
+            return
+        name = f"`{node_text(event.node, event.entry.apis[0])}`"
+        place, tests = Where(self.run, event.node, name), tests_around(self.run, event.node)
+        at = tuple(
+            one for loop in self.run.loops if (one := in_round(self.run, loop, event.node)) is not None
+        )
+        self.later_seeds.extend(Drawn(rng, place, name, at, tests, place.given) for rng in event.rngs)
 
     @on_call_if(lambda rule, api: bool(state_given(rule.run.kb, api)))
     def taken_between(self, call: CallEvent) -> None:
@@ -234,23 +248,45 @@ class DrawnBetween:
                 found = self._between(one, [rng], training)
                 yield from [(one, drawn) for drawn in found[:1]]
 
+    def seeded_early(self, training: Collection[str]) -> Iterator[tuple[Set, Drawn]]:
+        """Where states are restored of RNGs that are seeded again before the loop that trains, in the same runs."""
+        for rng in _RNGS:
+            given = [one for one in self.later_sets if one.what == rng]
+            for one in given[-1:]:
+                found = self._within(one, [rng], training, self.later_seeds)
+                yield from [(one, seeded) for seeded in found[:1] if seeded.tests <= one.tests]
+
     def drawn_after_load(self, rngs: Collection[str], training: Collection[str]) -> list[Drawn]:
         """What is drawn from some RNGs between the place where objects are first given what was loaded and the loop that
         trains."""
         given = [one for one in self.later_sets if one.what == _OBJECT and one.loops.isdisjoint(training)]
-        return [drawn for one in given[:1] for drawn in self._between(one, rngs, training)]
+        seeds = (one for first in given[:1] for one in self._within(first, rngs, training, self.later_seeds))
+        return [*(drawn for one in given[:1] for drawn in self._between(one, rngs, training)), *seeds]
 
     def _between(self, one: Set, rngs: Collection[str], training: Collection[str]) -> list[Drawn]:
-        began = [self.begun_later[key] for key in self.begun_later.known() if key in training]
-        ends = min((moment for moment in began if moment > one.place.order), default=None)
-        if ends is None or not one.loops.isdisjoint(training):
+        ends = self._ends(one, training)
+        if ends is None:
             return []
         seeded = {rng for rng, place in self.seeded_at if one.place.order < place.order < ends}
+        drawn = self._within(one, rngs, training, self.later_draws)
+        return [one for one in drawn if one.rng not in seeded]
+
+    def _ends(self, one: Set, training: Collection[str]) -> int | None:
+        """When the loop begins that trains after something was restored outside of it."""
+        began = [self.begun_later[key] for key in self.begun_later.known() if key in training]
+        ends = min((moment for moment in began if moment > one.place.order), default=None)
+        return ends if one.loops.isdisjoint(training) else None
+
+    def _within(
+        self, one: Set, rngs: Collection[str], training: Collection[str], among: Iterable[Drawn]
+    ) -> list[Drawn]:
+        """Those draws, or seeds, of some RNGs that are between the place where something is restored and that loop."""
+        ends = self._ends(one, training)
         return [
-            drawn
-            for drawn in self.later_draws
-            if drawn.rng in rngs and drawn.rng not in seeded and drawn.after(one) and drawn.place.order < ends
-            if all(at.loop not in training for at in drawn.at)
+            found
+            for found in among
+            if ends is not None and found.rng in rngs and found.after(one) and found.place.order < ends
+            if all(at.loop not in training for at in found.at)
         ]
 
 

@@ -25,7 +25,7 @@ from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
 from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
-from d9mlint.checks.checkpoints.rounds import is_never
+from d9mlint.checks.checkpoints.rounds import InRound, in_round, is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
 from d9mlint.checks.checkpoints.trained import TrainedModels
@@ -351,6 +351,8 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     """The kinds of what checkpoints hold the states of."""
     stepped_in = remembered(set[str])
     """The innermost loops in which schedulers take steps; empty for none."""
+    advanced = remembered(set[tuple[str, str, InRound]])
+    """Schedulers and scalers that take steps in rounds, the calls, and where they are."""
     objects = remembered(bool)
     """Whether a checkpoint may hold more than states: objects themselves, which need not be given any."""
     trains_in = remembered_table(str, bool)
@@ -512,10 +514,13 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                 self._made("scheduler", call.node)
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
+                self._advances("scheduler", call)
         elif is_scaler(call.api):
             if self._is_stateless(call) and not any(v.option_of(one) for one in call.args.kw.values()):
                 # One that is switched off has no state, whatever options are given.
                 return
+            if call.api.endswith(".update"):
+                self._advances("scaler", call)
             kept = kept_layer(self.run, call.node)
             if kept is None:
                 self._made("scaler", call.node)
@@ -528,6 +533,12 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         restore = state_restored(self.run.kb, call.api)
         if restore:
             self.restored[restore] = True
+
+    def _advances(self, what: str, call: CallEvent) -> None:
+        """A scheduler or scaler takes a step in a round."""
+        at = in_round(self.run, self.run.loops[-1], call.node) if self.run.loops else None
+        if at is not None and self.run.entry is not None:
+            self.advanced.add((what, call_text(call), at))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-scaler") is not None)
     def scales(self, call: CallEvent) -> None:
@@ -1356,6 +1367,15 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                 "save the checkpoint at the end of the round",
                 subject=drawn.name.strip("`"),
             )
+        for restored, seeded in self.seeded_early(training):
+            self.report(
+                "DET602",
+                restored.place,
+                f"the {NAMES[seeded.rng]} RNG state is restored before {seeded.name} seeds the RNG again, so resumed "
+                "training continues from a different state",
+                f"restore it right before the loop that trains, after {seeded.name}",
+                subject=RESTORE_CALLS[seeded.rng],
+            )
         for restored, drawn in self.drawn_early(training):
             self.report(
                 "DET602",
@@ -1371,8 +1391,15 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         training = set(self.trains_in.known())
         late = self.drawn_after_save(place, wanted, training)
         early = self.drawn_after_load(wanted, training)
+        saved = [at for site, at in self.saved_in if site == place.site and at.loop in training]
+        stepped = sorted(
+            call
+            for what, call, at in self.advanced
+            if what in wanted and any(at.loop == one.loop for one in saved) and all(map(at.follows, saved))
+        )
+        after = [one.name for one in late] + [f"`{call}`" for call in stepped]
         return [
-            *([f"save it at the end of the round, after {late[0].name}"] if late else []),
+            *([f"save it at the end of the round, after {after[0]}"] if after else []),
             *([f"restore the RNG states {_before_loop(early)}"] if early else []),
         ]
 
