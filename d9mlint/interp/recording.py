@@ -853,6 +853,7 @@ ROLES = {
     "checkpoints": "runs a function again in the backward pass",
     "recomputes": "runs a function again in the backward pass without a random number state",
     "puts-back": "puts the states in a checkpoint back into objects",
+    "trains-without-rng": "makes what trains, whose state has none of random number generators",
     "gives-rng-state": "gives the state of a random number generator",
     "restores-rng": "puts a random number generator back into an earlier state",
     "makes-key": "gives a JAX key",

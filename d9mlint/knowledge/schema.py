@@ -248,6 +248,7 @@ Role = Literal[
     "restores",
     "gives-rng-state",
     "puts-back",
+    "trains-without-rng",
     "restores-rng",
     "fills-from-file",
     "restores-like",

@@ -32,30 +32,58 @@ class PutBack(NamedTuple):
     place: Where
     name: str
     made: frozenset[Site] | None
+    depth: int
+    """In how many functions that libraries call."""
 
 
 class StatesPutBack(Rule):
     """DET602: training that goes on from what a library has saved, without the states of RNGs."""
 
     codes = ("DET602",)
+    engines = remembered(set[Site])
+    """Where what trains was made, whose states have none of RNGs."""
     put_back = remembered(list[PutBack])
-    drawn_from = remembered_table(str, bool)
-    """The RNGs that training draws from, and that were seeded before."""
+    drawn_from = remembered(set[tuple[str, int]])
+    """The RNGs that are drawn from, where they were seeded before, and in how many functions that libraries call."""
+    drawn_later = remembered(set[str])
+    """Those that are drawn from after states were put back."""
+    reseeded = remembered(set[tuple[str, int]])
+    """Those that such functions seed, as by the number of the epoch."""
     restored = remembered(set[str])
     """Those whose states the program restores itself."""
     stepped = remembered_table(Site, str)
     """Where optimizers and schedulers were made that take steps, and what the program calls them."""
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains-without-rng") is not None)
+    def made(self, call: CallEvent) -> None:
+        """Something is made that trains."""
+        role = self.run.kb.role(call.api, "trains-without-rng")
+        if role is not None and self.run.entry is not None and all_hold(call.args, role.when) is True:
+            self.engines.add(self.run.here(call.node))
+
+    def _called_back(self) -> int:
+        """In how many functions the program is that libraries call. Asked only where something trains so."""
+        return sum(one == CALLED_BACK for one in self.run.contexts)
+
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
-        """An RNG is drawn from: after states were put back, or by a model in a function that a library calls later."""
+        """An RNG is drawn from: after states were put back, or in a function that a library was given and calls later."""
         rng, entry, _ = event
-        if not self.put_back and (entry.kind != "dropout" or CALLED_BACK not in self.run.contexts):
+        if not self.engines or rng not in _RNGS or entry.kind in ("init", "split"):
             return
-        rng = self.run.state.level(rng).parent or rng if rng in _RNGS else rng
-        if rng in _RNGS and entry.kind not in ("init", "split"):
-            if self.run.state.level(rng).level != UNSEEDED:
-                self.drawn_from[rng] = True
+        rng = self.run.state.level(rng).parent or rng
+        if self.run.state.level(rng).level != UNSEEDED:
+            self.drawn_from.add((rng, self._called_back()))
+            if self.put_back:
+                self.drawn_later.add(rng)
+
+    @on(SeedEvent)
+    def seeded(self, event: SeedEvent) -> None:
+        """RNGs are seeded."""
+        given = [one for value in event.args.values() for one in v.alternatives(value)]
+        if self.engines and not all(isinstance(one, v.Lit) for one in given):
+            depth = self._called_back()
+            self.reseeded.update((rng, depth) for rng in event.rngs)
 
     @on_method("step")
     def step(self, call: CallEvent) -> None:
@@ -68,13 +96,6 @@ class StatesPutBack(Rule):
         name = called.id.rpartition(".")[0] if isinstance(called, m.Name) else ""
         if site is not None and name and not (role is not None and all_hold(owner.args, role.when) is True):
             self.stepped.setdefault(site, lambda: name)
-
-    @on(SeedEvent)
-    def seeded(self, event: SeedEvent) -> None:
-        """RNGs are seeded by a function that a library calls, as by the number of the epoch."""
-        given = [one for value in event.args.values() for one in v.alternatives(value)]
-        if CALLED_BACK in self.run.contexts and not all(isinstance(one, v.Lit) for one in given):
-            self.restored.update(event.rngs)
 
     @on_call_if(lambda rule, api: bool(state_restored(rule.run.kb, api)))
     def set_state(self, call: CallEvent) -> None:
@@ -89,11 +110,11 @@ class StatesPutBack(Rule):
         if role is None or given is None or self.run.entry is None:
             return
         for one in v.alternatives(given):
+            parts = list(_parts(one.items.values())) if isinstance(one, v.Mapping) else []
             if not isinstance(one, v.Mapping) or not any(
-                isinstance(part, v.Obj) and part.api in role.more for part in _parts(one.items.values())
+                isinstance(part, v.Obj) and made_at(part) in self.engines for part in parts
             ):
                 continue
-            parts = list(_parts(one.items.values()))
             if any(isinstance(part, v.Inst) and not has_model(self.run, [part]) for part in parts):
                 # It may keep the states of RNGs.
                 continue
@@ -101,7 +122,8 @@ class StatesPutBack(Rule):
             known = not one.open and not any(part is v.UNKNOWN for part in parts)
             made = frozenset(site for site in sites if site is not None) if known else None
             name = ".".join(call.api.split(".")[-2:])
-            self.put_back.append(PutBack(Where(self.run, call.node, call.api), name, made))
+            depth = self._called_back()
+            self.put_back.append(PutBack(Where(self.run, call.node, call.api), name, made, depth))
             return
 
     @on(EndEvent)
@@ -112,7 +134,9 @@ class StatesPutBack(Rule):
                 {site: self.stepped[site] for site in self.stepped.known()} if one.made is not None else {}
             )
             left_out = sorted({name for site, name in stepped.items() if site not in (one.made or ())})
-            rngs = [rng for rng in _RNGS if rng in set(self.drawn_from.known()) and rng not in self.restored]
+            inner = {rng for rng, depth in self.drawn_from if depth > one.depth}
+            kept = {*self.restored, *(rng for rng, depth in self.reseeded if depth > one.depth)}
+            rngs = [rng for rng in _RNGS if rng in {*inner, *self.drawn_later} - kept]
             lacks = [*(f"the state of `{name}`" for name in left_out), *rng_states(rngs)]
             if not lacks:
                 continue
