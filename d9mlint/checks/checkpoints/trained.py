@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.view import RunView
 
-_DEEPEST = 6
+_DEEPEST = 7
 
 
 class TrainedModels:
@@ -63,29 +63,33 @@ class TrainedModels:
         }
 
 
-def _models(run: RunView, values: Iterable[v.Value], depth: int = 0) -> Iterator[Site]:
+def _models(run: RunView, values: Iterable[v.Value]) -> Iterator[Site]:
     """Where the models were made that values are, hold, or have the states of."""
-    for value in values:
-        for one in v.alternatives(value):
-            inner: list[v.Value] = []
+    seen = set[int]()
+    found = [one for value in values for one in v.alternatives(value)]
+    for _ in range(_DEEPEST):
+        inner: list[v.Value] = []
+        for one in found:
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
             if isinstance(one, v.Mapping):
-                inner = list(one.items.values())
+                inner += one.items.values()
             elif isinstance(one, v.Items):
-                inner = list(one.elts)
+                inner += one.elts
             elif isinstance(one, v.Inst):
                 yield from models_made(one)
-                inner = list(one.attrs.values())
+                inner += one.attrs.values()
             elif isinstance(one, v.Obj):
                 of = one.attrs.get("@owner") or one.attrs.get(MODULE_OF)
                 if of is not None:
-                    inner = [of]
+                    inner.append(of)
                 elif has_model(run, [one]):
                     yield from models_made(one)
-                    inner = [*one.args.values(), *one.attrs.values()]
+                    inner += [*one.args.values(), *one.attrs.values()]
                 else:
-                    inner = _given(run, one)
-            if depth < _DEEPEST:
-                yield from _models(run, inner, depth + 1)
+                    inner += _given(run, one)
+        found = [one for value in inner for one in v.alternatives(value)]
 
 
 def _given(run: RunView, result: v.Obj) -> list[v.Value]:
