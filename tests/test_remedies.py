@@ -1092,6 +1092,10 @@ def test_states_are_restored_by_the_function_that_the_program_calls(tmp_path: Pa
             "    torch.rand(2)",
             "; restore the RNG states right before the loop that trains, after `torch.rand`",
         ),
+        (
+            "    torch.manual_seed(1)",
+            "; restore the RNG states right before the loop that trains, after `torch.manual_seed`",
+        ),
         ("        torch.rand(2)", "; save it at the end of the round, after `torch.rand`"),
     ],
 )
@@ -1112,6 +1116,26 @@ def test_states_are_not_restored_where_something_is_drawn_before_the_loop(
     (found,) = findings(tmp_path, text, "DET601")
     assert (found.fix is None) is bool(help)
     assert found.help == f"save the missing state and restore it when resuming{help}"
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_state_of_a_scheduler_is_saved_after_the_step_of_its_round(tmp_path: Path, late: bool) -> None:
+    save = (
+        '    state = {"net": net.state_dict(), "adam": adam.state_dict(), "epoch": epoch}\n'
+        '    torch.save(state, "last.pt")\n'
+    )
+    step = "    plan.step()\n"
+    text = (
+        "import torch\n\nnet = torch.nn.Linear(2, 2)\nadam = torch.optim.Adam(net.parameters())\n"
+        "plan = torch.optim.lr_scheduler.StepLR(adam, 2)\nfor epoch in range(9):\n"
+        f"    net(torch.ones(2, 2)).sum().backward()\n    adam.step()\n{save + step if late else step + save}"
+    )
+    (found,) = findings(tmp_path, text, "DET601")
+    assert (found.fix is None) is late
+    assert (
+        found.help is not None
+        and found.help.endswith("; save it at the end of the round, after `plan.step`") is late
+    )
 
 
 @pytest.mark.parametrize(

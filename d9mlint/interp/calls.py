@@ -127,6 +127,7 @@ from d9mlint.interp.library.builtins import (
     configuration,
     handed_back,
     map_each,
+    saved_state,
 )
 from d9mlint.interp.library.gradients import with_marks
 from d9mlint.interp.library.keys import KEY
@@ -1229,6 +1230,8 @@ def _call_external(
         asked_states.give_back(interp, fills, args, node)
     elif (reads := roles.get("loads-checkpoint")) is not None and reads.arg:
         asked_states.fill(interp, reads, args, node)
+    elif (role := roles.get("gives-rng-state")) is not None:
+        return saved_state(interp, role, api, args, node)
     elif (generator := _generator_for(interp, api, args, node)) is not None:
         return generator
     elif (grouped := process_groups.asked(interp, api)) is not None:

@@ -29,16 +29,24 @@ def take_step(owner: v.Value, name: str, args: v.Args) -> None:
 
 
 def _given_parameters(args: v.Args) -> bool:
-    return any(map(_is_parameters, args.values()))
+    return next(parameters_in(args), None) is not None
 
 
-def _is_parameters(value: v.Value, depth: int = 0) -> bool:
-    """Whether a value is the parameters of a model, some of them, or groups of them."""
+def parameters_in(args: v.Args) -> Iterator[v.Obj]:
+    """The parameters of models among arguments, some of those of one, or groups of them."""
+    for one in args.values():
+        yield from _parameters(one)
+
+
+def _parameters(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:
     if depth > _DEEPEST:
-        return False
+        return
     if isinstance(value, v.Obj) and tensors.MODULE_OF in value.attrs:
-        return value.api == tensors.PARAMETER or value.api.endswith("parameters")
-    return any(_is_parameters(one, depth + 1) for one in _parts(value))
+        if value.api == tensors.PARAMETER or value.api.endswith("parameters"):
+            yield value
+        return
+    for one in _parts(value):
+        yield from _parameters(one, depth + 1)
 
 
 def _parts(value: v.Value) -> Iterator[v.Value]:
@@ -48,5 +56,5 @@ def _parts(value: v.Value) -> Iterator[v.Value]:
         yield from value.elts
     elif isinstance(value, v.Mapping) and _GROUP in value.items:
         yield value.items[_GROUP]
-    elif isinstance(value, v.Obj) and value.api.startswith("builtins."):
+    elif isinstance(value, v.Obj) and value.api.startswith(("builtins.", "itertools.")):
         yield from value.args.values()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.checkpoints.rng_calls import RESTORES, STATES
 from d9mlint.checks.checkpoints.rounds import InRound, in_round
 from d9mlint.checks.checkpoints.stages import Test, body_of, exclude, is_in_loop, tests_around
 from d9mlint.checks.checkpoints.weights import sources
@@ -20,6 +19,7 @@ from d9mlint.interp.state import Site
 from d9mlint.interp.text import node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
+from d9mlint.knowledge.rng_states import state_given, state_restored
 
 if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
@@ -76,6 +76,8 @@ class DrawnBetween:
     """When loops began first after that."""
     seeded_at = remembered(list[tuple[str, Where]])
     """Where RNGs are seeded again after that."""
+    later_seeds = remembered(list[Drawn])
+    """Those of them that do not seed with a number that was loaded."""
     states_taken = remembered(set[tuple[Site, str, InRound]])
     """Where states of RNGs are asked for,"""
     states_stored = remembered(set[tuple[int, int]])
@@ -116,12 +118,13 @@ class DrawnBetween:
         if node is None or not self._may_count(node):
             return
         place = Where(self.run, node, name)
-        began, rounds = (
-            self.run.process_began,
-            (in_round(self.run, loop, node) for loop in own_loops(self.run)),
-        )
-        at = tuple(one for one in rounds if one is not None)
+        began, at = self.run.process_began, self._rounds(node)
         self.later_draws.append(Drawn(rng, place, name, at, tests_around(self.run, node), place.given, began))
+
+    def _rounds(self, node: m.Call) -> tuple[InRound, ...]:
+        """Where a call is in the loops of its process."""
+        found = (in_round(self.run, loop, node) for loop in own_loops(self.run))
+        return tuple(one for one in found if one is not None)
 
     def _may_count(self, node: m.Call) -> bool:
         """Whether a draw may be between a state and a loop that trains, or follow in a round in which something was saved.
@@ -140,11 +143,11 @@ class DrawnBetween:
         calls = [one for one in parts if isinstance(one, m.Call)]
         return next((one for one in calls if one is node), next(iter(calls), None))
 
-    @on_call_if(lambda rule, api: api in RESTORES)
+    @on_call_if(lambda rule, api: bool(state_restored(rule.run.kb, api)))
     def set_between(self, call: CallEvent) -> None:
         """The state of an RNG is restored, which may be the one in a file."""
         if self.run.entry is not None and any(any(sources(one)) for one in _held(call.args.values())):
-            self._sets(RESTORES[call.api], call)
+            self._sets(state_restored(self.run.kb, call.api), call)
 
     @on_method("load_state_dict")
     def given_between(self, call: CallEvent) -> None:
@@ -167,24 +170,42 @@ class DrawnBetween:
     @on(SeedEvent)
     def seeded_between(self, event: SeedEvent) -> None:
         """RNGs are seeded."""
-        if self.later_sets:
-            self.seeded_at.extend((rng, Where(self.run, event.node)) for rng in event.rngs)
+        if not self.later_sets:
+            return
+        self.seeded_at.extend((rng, Where(self.run, event.node)) for rng in event.rngs)
+        given = [one for value in event.args.values() for one in v.alternatives(value)]
+        if self.run.entry is None or not all(isinstance(one, v.Lit) for one in given):
+            return
+        if _FORKED in self.run.contexts or any(state_restored(self.run.kb, api) for api in event.entry.apis):
+            return
+        name = f"`{node_text(event.node, event.entry.apis[0])}`"
+        place, tests = Where(self.run, event.node, name), tests_around(self.run, event.node)
+        began, at = self.run.process_began, self._rounds(event.node)
+        self.later_seeds.extend(Drawn(rng, place, name, at, tests, place.given, began) for rng in event.rngs)
 
-    @on_call_if(lambda rule, api: api in STATES)
+    @on_call_if(lambda rule, api: bool(state_given(rule.run.kb, api)))
     def taken_between(self, call: CallEvent) -> None:
         """The state of an RNG is asked for."""
         at = in_round(self.run, self.run.loops[-1], call.node) if self.run.loops else None
         if at is not None and self.run.entry is not None:
-            self.states_taken.add((self.run.here(call.node), STATES[call.api], at))
+            self.states_taken.add((self.run.here(call.node), state_given(self.run.kb, call.api), at))
 
     def stored_between(self, call: CallEvent, content: v.Value) -> None:
         """Something is saved."""
         if self.run.entry is None or not self.run.loops:
             return
-        self.states_stored.update(site for one in _held([content]) if (site := _asked_at(one)) is not None)
+        self.states_stored.update(
+            site for one in _held([content]) if (site := self._asked_at(one)) is not None
+        )
         at = in_round(self.run, self.run.loops[-1], call.node)
         if at is not None:
             self.saved_in.add((self.run.here(call.node), at))
+
+    def _asked_at(self, value: v.Value) -> tuple[int, int] | None:
+        """Where in its file a call stands that has given the state of an RNG."""
+        if not isinstance(value, v.Obj) or value.node is None or not state_given(self.run.kb, value.api):
+            return None
+        return value.node.start, value.node.end
 
     @on_method("backward", "step", "minimize")
     def trained_between(self, call: CallEvent) -> None:
@@ -235,23 +256,45 @@ class DrawnBetween:
                 found = self._between(one, [rng], training)
                 yield from [(one, drawn) for drawn in found[:1]]
 
+    def seeded_early(self, training: Collection[str]) -> Iterator[tuple[Set, Drawn]]:
+        """Where states are restored of RNGs that are seeded again before the loop that trains, in the same runs."""
+        for rng in _RNGS:
+            given = [one for one in self.later_sets if one.what == rng]
+            for one in given[-1:]:
+                found = self._within(one, [rng], training, self.later_seeds)
+                yield from [(one, seeded) for seeded in found[:1] if seeded.tests <= one.tests]
+
     def drawn_after_load(self, rngs: Collection[str], training: Collection[str]) -> list[Drawn]:
         """What is drawn from some RNGs between the place where objects are first given what was loaded and the loop that
         trains."""
         given = [one for one in self.later_sets if one.what == _OBJECT and one.loops.isdisjoint(training)]
-        return [drawn for one in given[:1] for drawn in self._between(one, rngs, training)]
+        seeds = (one for first in given[:1] for one in self._within(first, rngs, training, self.later_seeds))
+        return [*(drawn for one in given[:1] for drawn in self._between(one, rngs, training)), *seeds]
 
     def _between(self, one: Set, rngs: Collection[str], training: Collection[str]) -> list[Drawn]:
-        began = [self.begun_later[key] for key in self.begun_later.known() if key in training]
-        ends = min((moment for moment in began if moment > one.place.order), default=None)
-        if ends is None or not one.loops.isdisjoint(training):
+        ends = self._ends(one, training)
+        if ends is None:
             return []
         seeded = {rng for rng, place in self.seeded_at if one.place.order < place.order < ends}
+        drawn = self._within(one, rngs, training, self.later_draws)
+        return [one for one in drawn if one.rng not in seeded]
+
+    def _ends(self, one: Set, training: Collection[str]) -> int | None:
+        """When the loop begins that trains after something was restored outside of it."""
+        began = [self.begun_later[key] for key in self.begun_later.known() if key in training]
+        ends = min((moment for moment in began if moment > one.place.order), default=None)
+        return ends if one.loops.isdisjoint(training) else None
+
+    def _within(
+        self, one: Set, rngs: Collection[str], training: Collection[str], among: Iterable[Drawn]
+    ) -> list[Drawn]:
+        """Those draws, or seeds, of some RNGs that are between the place where something is restored and that loop."""
+        ends = self._ends(one, training)
         return [
-            drawn
-            for drawn in self.later_draws
-            if drawn.rng in rngs and drawn.rng not in seeded and drawn.after(one) and drawn.place.order < ends
-            if all(at.loop not in training for at in drawn.at)
+            found
+            for found in among
+            if ends is not None and found.rng in rngs and found.after(one) and found.place.order < ends
+            if all(at.loop not in training for at in found.at)
         ]
 
 
@@ -259,13 +302,6 @@ def own_loops(run: RunView) -> list[Loop]:
     """The running loops of the process that runs, without those of the program that has started it."""
     began = run.process_began
     return [loop for loop in run.loops if loop.start > began]
-
-
-def _asked_at(value: v.Value) -> tuple[int, int] | None:
-    """Where in its file a call stands that has given the state of an RNG."""
-    if not isinstance(value, v.Obj) or value.api not in STATES or value.node is None:
-        return None
-    return value.node.start, value.node.end
 
 
 def _held(values: Iterable[v.Value], depth: int = 0) -> Iterator[v.Value]:

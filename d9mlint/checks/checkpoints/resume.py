@@ -35,6 +35,7 @@ from d9mlint.ir.traversal import called_name, nodes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RoleEntry
 
 _POSITION = re.compile(
@@ -186,11 +187,11 @@ class Resume(Rule):
             return
         if content is not None and weights_in(self.run, content):
             self.weights_in.update(loop.key for loop in self.run.loops)
-        if any("optimizer" in contents(one, []) for one in made):
+        if any("optimizer" in contents(self.run.kb, one, []) for one in made):
             self.with_optimizer = True
         if len(held) == len(made):
             self._counted(call, held)
-        if self.streamed and content is not None and _holds_optimizer(content):
+        if self.streamed and content is not None and _holds_optimizer(self.run.kb, content):
             # Where a loop over a loader trains too, its batches are counted by that.
             around = [one.key for one in self.run.loops]
             if not any(key in self.batches or key in self.trained for key in around):
@@ -200,7 +201,7 @@ class Resume(Rule):
         ]
         if self.run.entry is None or not inner or not held or len(held) < len(made):
             return
-        if any(one.open or "optimizer" not in contents(one, []) for one in held):
+        if any(one.open or "optimizer" not in contents(self.run.kb, one, []) for one in held):
             return
         keys = {key for one in held for key in dict.keys(one.items)}
         if any(isinstance(key, str) and _POSITION.search(key) for key in keys):
@@ -238,7 +239,7 @@ class Resume(Rule):
         within = running[-1].key in self.over_loaders and not is_last(self.run, running[-1], call.node)
         own = None if running[-1].key in self.trained and not within else _numbers_of(running[-1])
         for one in made:
-            self._numbered(call, one, own, "optimizer" in contents(one, []))
+            self._numbered(call, one, own, "optimizer" in contents(self.run.kb, one, []))
 
     def _numbered(self, call: CallEvent, saved: v.Mapping, own: list[v.Value] | None, whole: bool) -> None:
         """Each number in a checkpoint, or beside one, that a resumed run may begin with."""
@@ -350,7 +351,7 @@ def _gives_batches(iterator: v.Obj | v.Items) -> bool:
     return iterator.api in PASS_THROUGH and _is_loader(iterator)
 
 
-def _holds_optimizer(content: v.Value) -> bool:
+def _holds_optimizer(kb: Knowledge, content: v.Value) -> bool:
     """Whether the state of an optimizer is saved, and nothing that may be a position in the data."""
     for one in v.alternatives(content):
         if isinstance(one, v.Mapping):
@@ -358,7 +359,7 @@ def _holds_optimizer(content: v.Value) -> bool:
                 isinstance(key, str) and _POSITION.search(key) for key in dict.keys(one.items)
             ):
                 return False
-            if "optimizer" in contents(one, []):
+            if "optimizer" in contents(kb, one, []):
                 return True
         owner = one.attrs.get("@owner") if isinstance(one, v.Obj) else None
         if isinstance(owner, v.Obj) and optimizes(owner):

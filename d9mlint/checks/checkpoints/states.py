@@ -25,10 +25,10 @@ from d9mlint.checks.checkpoints.own_states import counted as counted_by
 from d9mlint.checks.checkpoints.own_states import named_elsewhere
 from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
-from d9mlint.checks.checkpoints.rng_calls import RESTORES, STATES
-from d9mlint.checks.checkpoints.rounds import is_never
+from d9mlint.checks.checkpoints.rounds import InRound, in_round, is_never
 from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
+from d9mlint.checks.checkpoints.trained import TrainedModels
 from d9mlint.checks.checkpoints.training_objects import STATE_OF_JAX, training_in
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
@@ -68,6 +68,7 @@ from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.naming import kept_layer
 from d9mlint.interp.optimizers import STEPS
 from d9mlint.interp.places import Moment, Where
+from d9mlint.interp.rng import Saved as RngState
 from d9mlint.interp.rng import draws_now
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -77,12 +78,14 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
 from d9mlint.ir.traversal import children, nodes
+from d9mlint.knowledge.rng_states import state_given, state_restored
 from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge import Knowledge
     from d9mlint.knowledge.schema import RoleEntry
 
 _Found = TypeVar("_Found")
@@ -264,7 +267,7 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, Rule):
+class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, TrainedModels, Rule):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -348,6 +351,8 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     """The kinds of what checkpoints hold the states of."""
     stepped_in = remembered(set[str])
     """The innermost loops in which schedulers take steps; empty for none."""
+    advanced = remembered(set[tuple[str, str, InRound]])
+    """Schedulers and scalers that take steps in rounds, the calls, and where they are."""
     objects = remembered(bool)
     """Whether a checkpoint may hold more than states: objects themselves, which need not be given any."""
     trains_in = remembered_table(str, bool)
@@ -396,6 +401,12 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     """Where what loops go on from is saved as data, and the names in what is saved."""
     replaced = remembered(list[tuple[Where, set[str], frozenset[str], str]])
     """Weights that are written into a file from which the program has read them."""
+    of_managers = remembered(list[tuple[Where, set[str], frozenset[str], str]])
+    """What libraries of JAX save of which no state of an optimizer is a part."""
+    managers = remembered(set[Site])
+    """Where managers of checkpoints were made that have restored one,"""
+    managed = remembered(set[str])
+    """and the loops that save with them, under the number of a step."""
     in_ranks = remembered(bool)
     """Whether the program runs in several processes, each with its own random states."""
     began = remembered_table(str, int)
@@ -491,7 +502,11 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                     self.taken_in[one.maker, key] = True
 
     @on_call_if(
-        lambda rule, api: api in STATES or api in RESTORES or makes_scheduler(rule.run, api) or is_scaler(api)
+        lambda rule, api: (
+            bool(state_given(rule.run.kb, api) or state_restored(rule.run.kb, api))
+            or makes_scheduler(rule.run, api)
+            or is_scaler(api)
+        )
     )
     def call(self, call: CallEvent) -> None:
         """Something is made, saved or restored that has a state."""
@@ -504,22 +519,31 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                 self._made("scheduler", call.node)
             if call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
+                self._advances("scheduler", call)
         elif is_scaler(call.api):
             if self._is_stateless(call) and not any(v.option_of(one) for one in call.args.kw.values()):
                 # One that is switched off has no state, whatever options are given.
                 return
+            if call.api.endswith(".update"):
+                self._advances("scaler", call)
             kept = kept_layer(self.run, call.node)
             if kept is None:
                 self._made("scaler", call.node)
             else:
                 made = self.run.here(call.node)
                 self.scalers[made] = (*kept, self.run.state.aside)
-        state = STATES.get(call.api)
-        if state is not None and not _taken_apart(self.run, call.node):
+        state = state_given(self.run.kb, call.api)
+        if state and not _taken_apart(self.run, call.node):
             self.saved[state] = True
-        restore = RESTORES.get(call.api)
-        if restore is not None:
+        restore = state_restored(self.run.kb, call.api)
+        if restore:
             self.restored[restore] = True
+
+    def _advances(self, what: str, call: CallEvent) -> None:
+        """A scheduler or scaler takes a step in a round."""
+        at = in_round(self.run, self.run.loops[-1], call.node) if self.run.loops else None
+        if at is not None and self.run.entry is not None:
+            self.advanced.add((what, call_text(call), at))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-scaler") is not None)
     def scales(self, call: CallEvent) -> None:
@@ -572,11 +596,18 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     def updated(self, call: CallEvent) -> None:
         """An optimizer takes a step, or an average of weights is updated."""
         owner = call.owner
+        stepped = (
+            call.args.get("optimizer", 0) if isinstance(owner, v.Obj) and is_scaler(owner.type) else owner
+        )
+        if isinstance(stepped, v.Obj) and optimizes(stepped) and call.api.endswith(".step"):
+            self.models_stepped(stepped)
         if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
             state = argument_node(call.node, "state", 1)
             name = state.id if isinstance(state, m.Name) else ""
+            role = self.run.kb.role(owner.api, "keeps-no-state")
+            stateless = role is not None and all_hold(owner.args, role.when) is True
             for loop in self.run.loops if name else ():
-                self.stepped_by_jax[name, loop.key] = True
+                self.stepped_by_jax["" if stateless else name, loop.key] = True
             return
         if not isinstance(owner, v.Obj) or not (optimizes(owner) or self.run.kb.role(owner.api, "averages")):
             return
@@ -769,6 +800,8 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         role = self.run.kb.role(call.api, "numbers-saved")
         if role is not None and call.args.get(role.arg, role.pos) is not None:
             self.numbers.append(frozenset(loop.key for loop in self.run.loops))
+            if isinstance(call.owner, v.Obj) and made_at(call.owner) in self.managers:
+                self.managed.update(loop.key for loop in self.run.loops)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
@@ -777,6 +810,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         content = call.args.get(role.arg, role.pos) if role is not None else None
         if content is None or is_never(self.run, call.node):
             return
+        self.models_saved(content)
         made = made_by_paths(content)
         if (
             _is_state(content)
@@ -820,6 +854,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
 
     def _save(self, call: CallEvent, content: v.Value, place: Where, role: RoleEntry | None) -> None:
         self.stored_between(call, content)
+        self.models_saved(content)
         sites, hidden = owners(content)
         self.kept.update(sites)
         given = _given(call, role)
@@ -839,7 +874,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         self.notes_keys(made)
-        found: set[str] = set().union(*(contents(one, written) for one in made))
+        found: set[str] = set().union(*(contents(self.run.kb, one, written) for one in made))
         found.update(self._saved_itself(place))
         mappings = [one for one in made if isinstance(one, v.Mapping)]
         if len(mappings) == len(made):
@@ -876,6 +911,9 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         if numbered:
             self.in_names[place.site] = frozenset(one.key for one in numbered)
             self.in_files[place.site] = template_of(self.run, call.args.get("f", 1))
+        if role is not None and role.library in _JAX and found.isdisjoint({"optimizer", "unknown"}):
+            self.data[place.site] = frozenset(written)
+            self.of_managers.append((place, {*found}, loops, self.run.state.aside))
         if self.run.loops:
             self.innermost[place.site] = self.run.loops[-1].key
         if "optimizer" not in found and not any(_kind(self.run, one) == "model" for one in _states_in(made)):
@@ -1045,6 +1083,9 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
             return
         place = Where(self.run, call.node, call.api)
         self.restored_at.append(place)
+        manager = made_at(call.owner) if isinstance(call.owner, v.Obj) and not self.run.loops else None
+        if manager is not None:
+            self.managers.add(manager)
         if role.arg:
             # The states stand in the argument, as in what ``torch.load`` gives.
             self.loads.append((place, frozenset(loop.key for loop in self.run.loops)))
@@ -1107,6 +1148,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         going_on = {
             loop for one in [*self.checkpoints, *self.replaced] if one[0].site in self.data for loop in one[2]
         }
+        going_on |= {loop for one in self.of_managers for loop in one[2] if loop in self.managed}
         in_training = {
             rng for rng, loop in self.drawn_in.known() if loop in self.trains_in or loop in going_on
         }
@@ -1131,6 +1173,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         checkpoints = [*self.checkpoints, *self._in_several_files()]
         updated = {loop for _, loop in self.stepped_by_jax.known()}
         checkpoints += [one for one in self.replaced if not updated.isdisjoint(one[2])]
+        checkpoints += [one for one in self.of_managers if not updated.isdisjoint(one[2] & set(self.managed))]
         weights: list[tuple[Where, set[str], frozenset[str], str]] = []
         if self.all_fail() and not self.restored_at:
             for place, *_ in checkpoints:
@@ -1189,7 +1232,9 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
             if place.site in self.data:
                 kept = self.data[place.site]
                 named = sorted({name for name, loop in self.stepped_by_jax.known() if loop in loops})
-                lacks += [f"the state of the optimizer `{name}`" for name in named if name not in kept]
+                lacks += [
+                    f"the state of the optimizer `{name}`" for name in named if name and name not in kept
+                ]
             generators = self._in_training(self.shuffled, loops)
             if not open_world and not generators <= self.carried:
                 others = [*others, "generator"]
@@ -1210,6 +1255,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                 states = "state of the generator" if len(drawn) == 1 else "states of the generators"
                 lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
             averages = [] if open_world or not self.loads else self._averages_of(place, loops)
+            averages = sorted({*averages, *([] if open_world else self._trained_models(place, loops))})
             if averages:
                 others = [*others, *averages]
                 lacks += [f"the weights of `{name}`" for name in averages]
@@ -1326,6 +1372,15 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                 "save the checkpoint at the end of the round",
                 subject=drawn.name.strip("`"),
             )
+        for restored, seeded in self.seeded_early(training):
+            self.report(
+                "DET602",
+                restored.place,
+                f"the {NAMES[seeded.rng]} RNG state is restored before {seeded.name} seeds the RNG again, so resumed "
+                "training continues from a different state",
+                f"restore it right before the loop that trains, after {seeded.name}",
+                subject=RESTORE_CALLS[seeded.rng],
+            )
         for restored, drawn in self.drawn_early(training):
             self.report(
                 "DET602",
@@ -1341,8 +1396,15 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         training = set(self.trains_in.known())
         late = self.drawn_after_save(place, wanted, training)
         early = self.drawn_after_load(wanted, training)
+        saved = [at for site, at in self.saved_in if site == place.site and at.loop in training]
+        stepped = sorted(
+            call
+            for what, call, at in self.advanced
+            if what in wanted and any(at.loop == one.loop for one in saved) and all(map(at.follows, saved))
+        )
+        after = [one.name for one in late] + [f"`{call}`" for call in stepped]
         return [
-            *([f"save it at the end of the round, after {late[0].name}"] if late else []),
+            *([f"save it at the end of the round, after {after[0]}"] if after else []),
             *([f"restore the RNG states {_before_loop(early)}"] if early else []),
         ]
 
@@ -1422,6 +1484,13 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
     def _averages_of(self, place: Where, loops: frozenset[str]) -> list[str]:
         """The models and collections that loops which train update as averages, and whose weights nothing saves."""
         return self._unsaved(place, loops, set(self.unsaved_averages(self._that_train(loops))))
+
+    def _trained_models(self, place: Where, loops: frozenset[str]) -> list[str]:
+        """The models that loops train, and whose weights nothing saves."""
+        known = all(_EPOCH.search(key) for key in self.hidden)
+        if not self.loads or not known or self.runs:
+            return []
+        return self._unsaved(place, loops, self.unsaved_models(self._that_train(loops)))
 
     def _generators(self, loops: frozenset[str]) -> list[str]:
         """The generators of the program that loops which train draw from, and whose states nothing saves."""
@@ -1721,7 +1790,8 @@ def owners(value: v.Value, key: str = "", depth: int = 0) -> tuple[set[Site], se
         site = made_at(owner) if isinstance(owner, v.Obj) else None
         if site is not None:
             return {site}, set()
-        return set(), set() if isinstance(owner, v.Inst) else {key}
+        known = isinstance(owner, v.Inst) or isinstance(value.data, RngState)
+        return set(), set() if known else {key}
     elif isinstance(value, v.Inst) and value.cls.find("forward") is not None:
         # A model that is saved whole has its parameters, and what else it keeps.
         parts = [(key, one) for one in value.attrs.values() if isinstance(one, v.Obj) and optimizes(one)]
@@ -1836,11 +1906,11 @@ def _counts(given: m.Expr | None, counters: set[str]) -> bool:
     )
 
 
-def contents(value: v.Value, written: list[str]) -> set[str]:
+def contents(kb: Knowledge, value: v.Value, written: list[str]) -> set[str]:
     """What a saved value carries: ``optimizer``, ``scheduler``, ``scaler``, ``epoch``, RNG names; ``unknown``
     when there may be more than can be seen."""
     found: set[str] = set()
-    _collect(value, "", found, 0)
+    _collect(kb, value, "", found, 0)
     for name in written:
         last = name.rpartition(".")[2]
         if _EPOCH.search(last):
@@ -1848,14 +1918,14 @@ def contents(value: v.Value, written: list[str]) -> set[str]:
     return found
 
 
-def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
+def _collect(kb: Knowledge, value: v.Value, key: str, found: set[str], depth: int) -> None:
     if depth > 4:
         return
     if isinstance(value, v.Mapping):
         if value.open and depth == 0:
             found.add("unknown")
         for name, item in value.items.items():
-            _collect(item, str(name), found, depth + 1)
+            _collect(kb, item, str(name), found, depth + 1)
         if not all(isinstance(item, v.Lit) for item in value.items.values()):
             # What a class of the program gives for its state.
             found.update(
@@ -1864,7 +1934,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         return
     if isinstance(value, v.Items):
         for item in value.elts:
-            _collect(item, key, found, depth + 1)
+            _collect(kb, item, key, found, depth + 1)
         return
     if _EPOCH.search(key):
         found.add("epoch")
@@ -1872,11 +1942,11 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         found.add("key")
     if isinstance(value, v.AnyOf):
         for one in value.values:
-            _collect(one, key, found, depth + 1)
+            _collect(kb, one, key, found, depth + 1)
         return
     if isinstance(value, v.Obj):
-        state = STATES.get(value.api)
-        if state is not None:
+        state = state_given(kb, value.api)
+        if state:
             found.add(state)
         owner = value.attrs.get("@owner")
         kind = owner.type if isinstance(owner, v.Obj) else value.type
@@ -1906,7 +1976,7 @@ def _collect(value: v.Value, key: str, found: set[str], depth: int) -> None:
         elif _SCALER.search(key):
             found.add("scaler")
         elif re.search(r"rng|random", key, re.IGNORECASE):
-            found.update(STATES.values())
+            found.update(NAMES)
 
 
 def _receiver(node: Any) -> str:

@@ -10,6 +10,7 @@ from d9mlint.base.findings import LOADED_AT, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.code import Code
 from d9mlint.fix.builders.context import Context, made
+from d9mlint.knowledge.rng_states import whole_state_given
 
 # RNG: key in the checkpoint, module, what gives the state, what restores it from ``{0}``.
 STATES = {
@@ -22,13 +23,6 @@ STATES = {
     ),
     "numpy": ("numpy_rng_state", "numpy", "random.get_state()", "random.set_state({0})"),
     "python": ("python_rng_state", "random", "getstate()", "setstate({0})"),
-}
-GETTERS = {
-    "torch.get_rng_state": "torch",
-    "torch.random.get_rng_state": "torch",
-    "torch.cuda.get_rng_state_all": "cuda",
-    "numpy.random.get_state": "numpy",
-    "random.getstate": "python",
 }
 
 
@@ -298,7 +292,7 @@ def restored(context: Context, finding: Finding) -> Fix | None:
     target = stmt.targets[0]
     if not isinstance(target, (ast.Name, ast.Attribute)):
         return None
-    keys = _saved_keys(code)
+    keys = _saved_keys(context, code)
     lines: list[str] = []
     imports: list[str] = []
     for rng in finding.remedy:
@@ -315,7 +309,7 @@ def restored(context: Context, finding: Finding) -> Fix | None:
     return made("restore the RNG states", changes.with_imports(code, sorted(imports), block))
 
 
-def _saved_keys(code: Code) -> dict[str, str]:
+def _saved_keys(context: Context, code: Code) -> dict[str, str]:
     """The keys under which RNG states stand in the dictionaries of a file."""
     pairs: list[tuple[ast.expr | None, ast.expr]] = []
     for node in code.nodes:
@@ -326,8 +320,8 @@ def _saved_keys(code: Code) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, value in pairs:
         if isinstance(value, ast.Call) and isinstance(key, ast.Constant):
-            rng = GETTERS.get(code.qualified(value.func))
-            if rng is not None and isinstance(key.value, str):
+            rng = whole_state_given(context.known, context.known.canonical(code.qualified(value.func)))
+            if rng and isinstance(key.value, str):
                 found.setdefault(rng, key.value)
     return found
 

@@ -774,19 +774,11 @@ def _tfds_load(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | N
     return made if info is None or v.truth(info) is False else v.UNKNOWN
 
 
-def _saved_state(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+def saved_state(interp: Interp, role: RoleEntry, api: str, args: v.Args, node: Any) -> v.Value:
     """The state of an RNG, as it is restored by ``set_state`` later."""
     saved = v.Obj(api, "", args, node)
-    saved.data = rng.Saved(interp.state.level(SAVED_STATES[api]))
+    saved.data = rng.Saved(interp.state.level(role.more[0]))
     return saved
-
-
-SAVED_STATES = {
-    "numpy.random.get_state": "numpy",
-    "random.getstate": "python",
-    "torch.get_rng_state": "torch",
-    "torch.random.get_rng_state": "torch",
-}
 
 
 def _cuda_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -1413,7 +1405,6 @@ MODELS: dict[str, Model] = {
     "os.environ.update": _update_env,
     "os.environ.pop": _pop_env,
     "os.unsetenv": _pop_env,
-    **dict.fromkeys(SAVED_STATES, _saved_state),
     "tensorflow_datasets.load": _tfds_load,
     "torch.cuda.is_available": _cuda_available,
     "tf.test.is_gpu_available": _cuda_available,
