@@ -34,6 +34,6 @@ def switch_for(interp: RunView, process: str = "") -> str:
     if not version(interp, ">=1.14"):
         return "use TensorFlow 1.14 or newer with `tfdeterminism.patch()`: older releases have no switch"
     return (
-        "use `tfdeterminism.patch()`: `TF_CUDNN_DETERMINISTIC=1` alone covers cuDNN convolutions and max pooling, "
-        "not the gradient of `bias_add`"
+        "use `tfdeterminism.patch()`, or set at least `TF_CUDNN_DETERMINISTIC=1`, which covers cuDNN convolutions and max "
+        "pooling, not the gradient of `bias_add`"
     )
