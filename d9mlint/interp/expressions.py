@@ -177,6 +177,9 @@ def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Va
     """An attribute of a library object of which the class is known."""
     result = v.Obj(f"{value.type}.{name}", made, value.args, value.node)
     result.file, result.owner = value.file, value
+    entry = interp.kb.tensor(result.api) if made == TENSOR else None
+    if entry is not None and entry.grad == "none":
+        result.start_with(shapes.NOTHING._replace(grad=False))
     order = interp.orders.of(v.Member(value, name)) if interp.orders.any else None
     return interp.orders.carried(result, order)
 
