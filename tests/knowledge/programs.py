@@ -85,9 +85,10 @@ def _value(test: Condition, wanted: bool) -> str:
         other = "int" if first == "NoneType" else "NoneType"
         return known[first if wanted else other]
     if test.made_by is not None:
-        # Sequences of Keras, configurations of models and functions of DGL are known by how they were made.
+        # Sequences of Keras, configurations of RLlib and models, and functions of DGL are known by how they were made.
         made = test.made_by[0]
         home = "transformers" if made.endswith("Config") else "tf.keras.utils"
+        home = "ray.rllib.algorithms.algorithm_config" if made == "AlgorithmConfig" else home
         home = "dgl.function" if made.islower() else home
         return f"{home}.{made}()" if wanted else "0.5"
     if test.stem is not None:
