@@ -276,16 +276,25 @@ def test_findings_in_functions_that_no_program_calls_are_counted(tmp_path: Path)
 def test_files_that_git_ignores_are_counted(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     program = "print(1)\n"
-    names = ("kept.py", "mine.py", "sub/other.py", "sub/tracked.py", "made/deep.py")
+    names = (
+        "kept.py",
+        "mine.py",
+        "sub/other.py",
+        "sub/tracked.py",
+        "made/deep.py",
+        "made/in/deeper.py",
+        "env/lib.py",
+    )
     for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(program, encoding="utf-8")
-    (tmp_path / ".gitignore").write_text("mine.py\nsub/*.py\nmade/\n", encoding="utf-8")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("mine.py\nsub/*.py\nmade/\nenv/\n", encoding="utf-8")
     subprocess.run(["git", "-C", str(tmp_path), "add", "-f", "sub/tracked.py"], check=True)
     result = lint(tmp_path, {})
     line = left_out_line(result)
     assert line == (
-        "2 files with Python code are not read because of .gitignore; `--no-respect-gitignore` includes them."
+        "3 files with Python code are not read because of .gitignore; `--no-respect-gitignore` includes them."
     )
     assert line in render(result, "concise", Options(str(tmp_path), False, 120, False))
     assert not left_out_line(lint(tmp_path, {}, respect_gitignore=False))

@@ -183,7 +183,7 @@ class Walker:
         self.configs: dict[str, list[str]] = {}
         self.outside: set[str] = set()
         self.left_out: set[str] = set()
-        """The files that git ignores, in the directories that were walked."""
+        """The files that git ignores, in the directories that were walked and in those that it ignores there."""
         self.boundary = boundary(root)
         self.unreadable: dict[str, str] = {}
         self._tracked: dict[str, Tracked] = {}
@@ -220,8 +220,7 @@ class Walker:
                             continue
                         left_out = is_ignored or ignored(inner, path, is_directory)
                         if left_out and not (tracked and tracked.holds(path, is_directory)):
-                            if not is_directory:
-                                self.left_out.add(path)
+                            self.left_out.update(self._code_in(path) if is_directory else (path,))
                             continue
                         if is_directory:
                             pending.append((path, inner, left_out))
@@ -232,6 +231,22 @@ class Walker:
                 except OSError:
                     continue
         return sorted(found)
+
+    def _code_in(self, directory: str) -> list[str]:
+        """The files with code in a directory that git ignores: not those in further ones, of which there may be many, nor
+        those of a virtual environment."""
+        try:
+            entries = _scan(directory)
+        except OSError:
+            return []
+        if any(one.name == ENVIRONMENT_MARKER for one in entries):
+            return []
+        code = [
+            one
+            for one in entries
+            if one.name.endswith(CODE_SUFFIXES) and not self.exclude.verdict(one.path, False)
+        ]
+        return [one.path for one in code if _is_file(one, self.root)]
 
     def look_for_configs(self, directory: str) -> None:
         """Note the configuration files of a directory that may have been excluded."""
