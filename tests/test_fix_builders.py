@@ -602,6 +602,37 @@ if __name__ == "__main__":
     assert (got == code) is raises
 
 
+def test_the_mode_is_set_in_the_command_that_lacks_it(project: Project) -> None:
+    """A note of the finding stands at a layer in another function: it does not lead to the finding."""
+    command = """\
+import click
+import torch
+from torch import nn
+
+
+@click.group()
+def main():
+    pass
+
+
+@main.command()
+def first():
+    torch.use_deterministic_algorithms(True)
+    nn.Conv2d(3, 4, 3).cuda()(torch.ones(2, 3, 8, 8).cuda()).sum().backward()
+
+
+@main.command()
+def second():
+    nn.Conv2d(3, 4, 3).cuda()(torch.ones(2, 3, 8, 8).cuda()).sum().backward()
+
+
+main()
+"""
+    fixed = _after(project, command, "DET302", **{"torch-version": "2.13"})
+    mode = "    torch.use_deterministic_algorithms(True)\n"
+    assert fixed == command.replace("def second():\n", f"def second():\n{mode}")
+
+
 def test_no_variable_is_set_that_covers_nothing_of_an_old_program(project: Project) -> None:
     code = """\
 import tensorflow as tf

@@ -99,12 +99,14 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True, order=True):
-    """One step of a flow: from the entry point, call by call, to the place of the finding."""
+    """One step of a flow: from the entry point, call by call, to the place of the finding. What is only ``beside`` does
+    not lead there: it says more of the finding."""
 
     path: str
     start: int
     end: int
     message: str
+    beside: bool = False
 
 
 OF_OPS = "of its ops only"

@@ -205,7 +205,7 @@ class Reporter:
         for key, f in self._found.items():
             needed, alone = self._only_with[key]
             if needed and codes.isdisjoint(needed):
-                flow = (*f.flow, Step(f.path, f.start, f.end, alone))
+                flow = (*f.flow, Step(f.path, f.start, f.end, alone, beside=True))
                 found.append(msgspec.structs.replace(f, severity=Severity.ADVICE, flow=flow))
                 continue
             if needed:
@@ -275,7 +275,7 @@ class Reporter:
         ops = [first[name] for name in sorted(first)]
         names = listed([f"`{f.subject}`" for f in ops])
         steps = [
-            Step(f.path, f.start, f.end, f"`{f.subject}` may differ between runs with {spec}")
+            Step(f.path, f.start, f.end, f"`{f.subject}` may differ between runs with {spec}", beside=True)
             for f in ops[:_MAX_NOTED]
             if (spec := self._varies_in(f.op))
         ]
@@ -308,7 +308,7 @@ class Reporter:
             if text not in sure:
                 places.setdefault(text, site)
         notes = tuple(
-            Step(*site, f"`{text}` may raise RuntimeError in deterministic mode")
+            Step(*site, f"`{text}` may raise RuntimeError in deterministic mode", beside=True)
             for text, site in list(places.items())[:_MAX_NOTED]
         )
         if not notes:

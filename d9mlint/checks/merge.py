@@ -152,7 +152,7 @@ def _joined(group: list[Finding], training: Container[str], trials: Container[st
     apart = {f.entry_point or "": f for f in reversed(_ranked(group, training)) if f.entry_point not in same}
     fewer = {f.entry_point or "": f for f in group if not ops and _few_ops(f)}
     notes = [
-        Step(f.path, f.start, f.end, text)
+        Step(f.path, f.start, f.end, text, beside=True)
         for one in others
         if (f := apart.get(one) or fewer.get(one)) is not None
         and (text := _in_program(f) if one in apart else f"when {one} runs, {_few_ops(f)}")

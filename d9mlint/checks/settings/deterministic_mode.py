@@ -125,7 +125,7 @@ class DeterministicMode(Rule):
                 if known
                 else f"the ops of {text} are not known"
             )
-            self.reasons.add((key, Step(*self.run.here(call.node), reason)))
+            self.reasons.add((key, Step(*self.run.here(call.node), reason, beside=True)))
 
     @on(ObjectCallEvent)
     def called(self, event: ObjectCallEvent) -> None:
@@ -140,7 +140,7 @@ class DeterministicMode(Rule):
         if not still and is_unknown_result(self.run, event.obj) and () not in self.changed:
             self.changed[()] = True
             reason = f"the ops of the result of `{event.obj.api}` are not known"
-            self.reasons.add(((), Step(*self.run.here(event.node), reason)))
+            self.reasons.add(((), Step(*self.run.here(event.node), reason, beside=True)))
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
             if self.run.kb.role(made.api, "hides-ops") is not None and not no_gradient(self.run):
@@ -168,7 +168,7 @@ class DeterministicMode(Rule):
         ):
             self.changed[()] = True
             reason = f"the ops of what `{decorator.name}` decorates are not known"
-            self.reasons.add(((), Step(*self.run.here(event.node), reason)))
+            self.reasons.add(((), Step(*self.run.here(event.node), reason, beside=True)))
 
     @on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
     def mode(self, call: CallEvent) -> None:

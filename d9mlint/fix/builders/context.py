@@ -258,16 +258,16 @@ class Context:
         return False
 
     def _leads_at(self, finding: Finding) -> int | None:
-        entry = self.entry(finding)
+        entry, leading = self.entry(finding), [step for step in finding.flow if not step.beside]
         own, code = self.own(finding), self.code(entry)
         if own is not None and own.runs_at_import(finding.start, finding.end):
             # A default argument is reported with the call that uses it, and drawn where it is defined.
             if finding.path == entry:
                 return finding.start
-            if code is None or not finding.flow or not code.is_import_at(finding.flow[0].start):
+            if code is None or not leading or not code.is_import_at(leading[0].start):
                 return None
-        if finding.flow:
-            first = finding.flow[0]
+        if leading:
+            first = leading[0]
             if first.path == entry:
                 return first.start
             # What was made in another file is used by statements of the entry point's own module.

@@ -136,7 +136,9 @@ def _trainers_elsewhere(
     context: Context, finding: Finding, entry: str, code: Code
 ) -> tuple[str, Code, list[ast.Call]]:
     """The first of the files on the way to a finding in which trainers, or their arguments, are made, with these calls."""
-    for path in dict.fromkeys((finding.path, *(step.path for step in reversed(finding.flow)))):
+    for path in dict.fromkeys(
+        (finding.path, *(step.path for step in reversed(finding.flow) if not step.beside))
+    ):
         other = context.code(path) if path != entry else None
         found = _trainers(context, finding, other) if other is not None else []
         if other is not None and found:
