@@ -105,12 +105,10 @@ class BegunAgain(Rule):
         function, counted = running(self.run), loop.stmt.iter if isinstance(loop.stmt, m.For) else None
         if function is None or not isinstance(counted, m.Call):
             return False
-        *first, last = [
-            [one.id for one in nodes([arg]) if isinstance(one, m.Name)] for arg in counted.args[:2]
-        ]
+        first, last = _names(counted.args[:2][:-1]), _names(counted.args[:2][-1:])
         return any(
             times_stored(function, name) > 1 or ("." in name and stores_of(function, name.rpartition(".")[2]))
-            for name in (name for names in first for name in names)
+            for name in first
         ) or any(
             isinstance(one, m.AugAssign)
             and one.op == "-"
@@ -141,3 +139,8 @@ class BegunAgain(Rule):
                 subject="epochs",
                 confidence=Confidence.MEDIUM,
             )
+
+
+def _names(args: list[m.Expr]) -> list[str]:
+    """The variables that some arguments name."""
+    return [one.id for one in nodes(args) if isinstance(one, m.Name)]
