@@ -18,6 +18,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import receiver
 from d9mlint.knowledge.rng_states import state_restored
 
 if TYPE_CHECKING:
@@ -92,8 +93,7 @@ class StatesPutBack(Rule):
         if not isinstance(owner, v.Obj) or not (optimizes(owner) or is_scheduler(owner.type)):
             return
         role, site = self.run.kb.role(owner.api, "keeps-no-state"), made_at(owner)
-        called = call.node.func if isinstance(call.node, m.Call) else None
-        name = called.id.rpartition(".")[0] if isinstance(called, m.Name) else ""
+        name = receiver(call.node) if isinstance(call.node, m.Call) else ""
         if site is not None and name and not (role is not None and all_hold(owner.args, role.when) is True):
             self.stepped.setdefault(site, lambda: name)
 

@@ -15,6 +15,7 @@ from d9mlint.interp.optimizers import parameters_in
 from d9mlint.interp.state import Site
 from d9mlint.interp.tensors import MODULE_OF
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
@@ -37,8 +38,7 @@ class TrainedModels:
         """An optimizer takes a step."""
         around = [loop for loop in self.run.loops if optimizer.birth < loop.start]
         for one in parameters_in(optimizer.args) if around and self.run.entry is not None else ():
-            module, called = one.attrs[MODULE_OF], one.node.func if isinstance(one.node, m.Call) else None
-            name = called.id.rpartition(".")[0] if isinstance(called, m.Name) else ""
+            module, name = one.attrs[MODULE_OF], receiver(one.node) if isinstance(one.node, m.Call) else ""
             made = set(models_made(module))
             if name and len(made) == 1:
                 parts = frozenset(_models(self.run, [module]))
