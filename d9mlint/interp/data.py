@@ -249,13 +249,9 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         left_elts = left.elts if isinstance(left, v.Items) else []
         right_elts = right.elts if isinstance(right, v.Items) and op in "|^" else []
         return joined("s", [*left_elts, *right_elts], True)
-    if op in ("+", "%") and isinstance(left, v.Lit) and isinstance(left.value, str):
-        known = left if op == "+" else v.Lit(left.value.partition("%")[0], left.option)
-        text = v.text(known, right if op == "+" else v.UNKNOWN)
-        if op == "%":
-            text.attrs[v.TEMPLATE] = left
-        else:
-            text.attrs[v.WRITTEN] = v.Items("t", [left, right])
+    if op == "+" and isinstance(left, v.Lit) and isinstance(left.value, str):
+        text = v.text(left, right)
+        text.attrs[v.WRITTEN] = v.Items("t", [left, right])
         return text
     if op == "+" and path_of(left) is not None and isinstance(right, v.Lit):
         # `os.path.dirname(__file__) + "/conf"`

@@ -360,7 +360,10 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
     star, in_order = False, False
     for arg in node.args:
         if isinstance(arg, m.Star):
-            value = spread(interp.eval(arg.value))
+            given = interp.eval(arg.value)
+            value = spread(given)
+            if (interp.orders.any or is_set(given)) and _collects(interp, func):
+                interp.orders.decide(interp.orders.iterated(interp, given, arg.value))
             if isinstance(value, v.Items) and len(node.args) == 1 and _is_zip(func):
                 found = columns(value)
                 if found is not None:

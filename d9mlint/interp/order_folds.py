@@ -29,6 +29,15 @@ def called(interp: Interp, call: m.Expr) -> tuple[m.Function, Mapping[str, m.Exp
     return func.fn, given
 
 
+def is_composed(written: m.Expr, built: m.Expr, names: frozenset[str]) -> bool:
+    """Whether an assignment to ``built`` applies to it what each round of a loop that assigns these names has another one
+    of: ``x = layer(x)``, ``x = step.apply(x)``."""
+    if not isinstance(written, m.Call) or not isinstance(written.func, m.Name):
+        return False
+    given = [*written.args, *(one.value for one in written.keywords)]
+    return written.func.id.partition(".")[0] in names and any(alike(one, built) for one in given)
+
+
 class Sums(NamedTuple):
     """The sums and products in which what is built up is a term, and what else goes into them."""
 

@@ -6,7 +6,7 @@ them. An object without its own ``__hash__`` is hashed by its address.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from d9mlint.interp import (
     annotated_kinds,
@@ -18,6 +18,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.library_modules import is_module
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, receiver
 
@@ -28,6 +29,7 @@ NUMBER, FLOAT, TEXT, OBJECT, CELL, ANY = "number", "float", "text", "object", "c
 HASHING = "builtins.hash"
 TEXTS_ADDED = "@texts added"
 """Attribute of an object of a library to which texts were added, such as the nodes of a graph."""
+_BY_ADDRESS: Final = "hashed-by-address"
 _DEPTH = 6
 
 
@@ -462,6 +464,8 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
             return kind_of_elements(interp, value, None, depth + 1)
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
             return OBJECT
+        if interp.kb.role(value.api, _BY_ADDRESS) is not None or is_module(interp, value):
+            return OBJECT
         known = _of_call(interp, value.api, _is_method(value))
         if not known and interp.kb.role(value.api, "tensor") is not None:
             return OBJECT
@@ -478,7 +482,10 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
         kinds = [one if isinstance(one, str) else kind_of(interp, one, depth + 1) for one in decides]
         if kinds and (TEXT in kinds or "" not in kinds):
             return _together(kinds)
-        if value.cls.find("__hash__") is not None or value.cls.decorated or value.cls.external_bases():
+        if value.cls.find("__hash__") is not None or value.cls.decorated:
+            return ""
+        bases = map(interp.kb.canonical, value.cls.external_bases())
+        if any(interp.kb.role(base, _BY_ADDRESS) is None for base in bases):
             return ""
         return OBJECT if value.cls.find("__eq__") is None else ""
     if isinstance(value, (v.Func, v.Cls)):

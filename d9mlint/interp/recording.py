@@ -714,6 +714,7 @@ ROLES = {
     "calls-with-model": "calls methods of its receiver with the model that it was made with",
     "ends-with-part": "makes a model whose last part is in a known attribute: no gradient goes through it to other parts",
     "not-subscriptable": "is a class of which objects have no items",
+    "hashed-by-address": "is a class of which objects are hashed by their addresses",
     "has-only": "is a base class of which all attributes are known",
     "known-parts": "makes a model whose weights are in known attributes",
     "names-in-parts": "makes modules whose weights have names of known pieces",

@@ -798,10 +798,23 @@ def _too_many(values: tuple[Value, ...], most: int) -> Value:
         if value.order is not None:
             orders.append(value.order)
     if not orders:
-        return UNKNOWN
+        return _row_of_numbers(values) or UNKNOWN
     result = Obj("?", "?")
     result.order = orders[0].together(orders[1:])
     return result
+
+
+def _row_of_numbers(values: tuple[Value, ...]) -> Value | None:
+    """What is left of many lists of whole numbers, as of the rows of a table: one of them; None for anything else."""
+    kind = ""
+    for value in values:
+        for one in alternatives(value):
+            if not isinstance(one, Items) or one.kind == "s" or one.open or kind not in ("", one.kind):
+                return None
+            if not all(isinstance(part, Lit) and type(part.value) is int for part in one.elts):
+                return None
+            kind = one.kind
+    return Items(kind, [Obj("builtins.int")], True) if kind else None
 
 
 def _with_order(values: Iterable[Value]) -> Iterator[Obj | Items | Mapping]:

@@ -153,6 +153,7 @@ Role = Literal[
     "has-parts",
     "hands-on",
     "has-only",
+    "hashed-by-address",
     "held-as-given",
     "held-in-file",
     "held-in-memory",

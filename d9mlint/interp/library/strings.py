@@ -141,13 +141,22 @@ def format_percent(left: v.Lit, right: v.Value) -> v.Value:
     parts = given if isinstance(given, tuple) else (given,)
     if any(not isinstance(one, (str, int)) for one in parts) or _has_widths(left.value):
         around = CONVERSION.split(left.value)
-        return v.text(v.Lit(around[0], left.option), v.Lit(around[-1], left.option))
+        made = v.text(v.Lit(around[0], left.option), v.Lit(around[-1], left.option))
+        made.attrs[v.TEMPLATE] = left
+        made.attrs[v.WRITTEN] = v.Items("t", [left, *put_in(right)])
+        return made
     try:
         text = left.value % parts
     except (TypeError, ValueError):
         return v.UNKNOWN
-    values = right.elts if isinstance(right, v.Items) else [right]
-    return v.Lit(text, _option(left, *values)) if len(text) <= LONGEST else v.UNKNOWN
+    return v.Lit(text, _option(left, *put_in(right))) if len(text) <= LONGEST else v.UNKNOWN
+
+
+def put_in(right: v.Value) -> list[v.Value]:
+    """The values that ``text % right`` puts into the text, or which it chooses some of."""
+    if isinstance(right, v.Mapping):
+        return list(right.items.values())
+    return right.elts if isinstance(right, v.Items) else [right]
 
 
 def _has_widths(text: str) -> bool:
