@@ -145,6 +145,10 @@ def test_exit_codes(run: Run, project: Project) -> None:
     [
         (["trian.py"], "error: trian.py does not exist. Did you mean train.py?\n"),
         (["grph"], "error: grph does not exist. Did you mean the command graph?\n"),
+        (
+            ["-v", "graph"],
+            "error: graph does not exist. A command is the first word: `d9mlint graph`, then its options.\n",
+        ),
         (["--selct", "DET1"], "error: Unknown option --selct. Did you mean --select?"),
         (["--select", "DET9"], "error: command line: select: unknown rule DET9."),
         (["--select", "cudnn-benchmrk"], "unknown rule cudnn-benchmrk. Did you mean cudnn-benchmark?"),

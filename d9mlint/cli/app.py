@@ -189,7 +189,10 @@ def _other_command(error: click.exceptions.NoSuchOption) -> str:
 
 
 def _command_hint(arguments: Sequence[str], message: str) -> str:
-    """A word that is not a path may be a misspelled sub-command."""
+    """A word that is not a path may be a misspelled sub-command, or one that stands behind options."""
+    if behind := next((one for one in arguments if one in SUBCOMMANDS), ""):
+        if message == f"{behind} does not exist.":
+            return f" A command is the first word: `d9mlint {behind}`, then its options."
     word = arguments[0] if arguments else ""
     if message != f"{word} does not exist.":
         return ""
