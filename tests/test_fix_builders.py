@@ -1142,3 +1142,37 @@ def test_no_constant_is_given_to_a_call_that_runs_again_and_again(
     (got,) = fixed.changes.values()
     assert ("np.random.seed(0)" in got.decode(), "random_state=0" in got.decode()) == (seeded, not seeded)
     assert not fixed.result.items
+
+
+LOADS = """\
+import numpy as np
+from monai.data import DataLoader, Dataset
+from monai.transforms import RandFlip
+
+data = Dataset([np.zeros((1, 8, 8))] * 8, transform=RandFlip(prob=0.5))
+loader = DataLoader(data, batch_size=2)
+for batch in loader:
+    print(batch)
+"""
+SEEDS_FROM_OPTION = """\
+import argparse
+import numpy as np
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int)
+args = parser.parse_args()
+loader = torch.utils.data.DataLoader([1, 2], worker_init_fn=np.random.seed(args.seed))
+print(list(loader), np.random.rand())
+"""
+
+
+def test_a_call_that_takes_its_seed_from_entropy_stays(project: Project) -> None:
+    root = project({"loads.py": LOADS, "option.py": SEEDS_FROM_OPTION})
+    fixed = _fixed(root, {"select": ["DET107"]})
+    (got,) = fixed.changes.values()
+    seeded = LOADS.replace("as np\n", "as np\nimport torch\n").replace(
+        "\ndata", "\ntorch.manual_seed(0)\n\ndata"
+    )
+    assert got.decode() == seeded
+    assert [one.finding.code for one in fixed.result.items] == ["DET107"]

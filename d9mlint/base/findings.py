@@ -29,6 +29,8 @@ CALLED = "called"
 REPEATED = "repeated"
 """Stands there where the call runs in each round of a loop: a generator made for it, or one seed, would draw the same in
 each."""
+NUMBER = "number"
+"""Stands there where the place of the finding is a seed that differs between runs: a number stands in for it."""
 ALSO = "also"
 """Stands there before two RNGs, of which both are to be seeded."""
 NO_GENERATOR = "no-generator"

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
-from d9mlint.base.findings import ALSO, REPEATED, Confidence, Severity, Step
+from d9mlint.base.findings import ALSO, NUMBER, REPEATED, Confidence, Severity, Step
 from d9mlint.base.options import all_of, given_in_words, quoted
 from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
@@ -2299,7 +2299,7 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
     )
     why, help = "which changes every run", "use a fixed number, or make the seed an option and log it"
     unseeded = None if option or rule.run.entry is None else _unseeded(rule.run, source)
-    remedy: tuple[str, ...] = ()
+    remedy: tuple[str, ...] = (NUMBER,)
     if option:
         help = f"give `{option}` a fixed default"
     elif unseeded is not None:

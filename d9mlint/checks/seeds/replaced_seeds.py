@@ -18,8 +18,9 @@ class ReplacedSeeds(Rule):
     codes = ("DET107",)
     places = remembered_table(str, Where)
     """Where an RNG was seeded like that, and nothing has seeded it since."""
-    texts = remembered_table(str, tuple[str, str, str])
-    """What a message says of that, the remedy, and the argument with which it is put into the code."""
+    texts = remembered_table(str, tuple[str, str, str, str])
+    """What a message says of that, the remedy, the argument with which it is put into the code, and the RNG that the seed
+    is taken from where that is seeded."""
     reported = remembered(set[str])
     """The RNGs of which one such call is reported that takes no seed: the seed that it needs reaches all later ones."""
 
@@ -36,12 +37,15 @@ class ReplacedSeeds(Rule):
             if lost and rng not in self.reported:
                 self.places[rng] = Where(self.run, node, entry.apis[0])
                 title = self.run.kb.generators[rng].title
+                source = self.run.kb.generators[entry.seed_from]
                 taken = entry.seed_arg
                 self.texts[rng] = (
                     f"`{node_text(node, entry.apis[0])}`{f' without `{taken}=`' if taken else ''} seeds {title} from OS "
-                    "entropy: an earlier seed is lost, and what is drawn afterwards differs between runs",
+                    f"entropy, as {source.title} is not seeded: an earlier seed is lost, and what is drawn afterwards "
+                    "differs between runs",
                     f"{f'pass `{taken}={entry.seed_value}`, or ' if taken else ''}call `{entry.instead}` before it",
                     f"{taken}=" if taken else "",
+                    entry.seed_from,
                 )
 
     @on(AnyDrawEvent)
@@ -63,10 +67,11 @@ class ReplacedSeeds(Rule):
     def _lost(self, rng: str) -> None:
         """What an RNG draws differs between runs."""
         if rng in self.places:
-            message, help, keyword = self.texts[rng]
+            message, help, keyword, source = self.texts[rng]
+            cause = () if keyword else (self.run.kb.generators[source].rule, source)
             place = self.places[rng]
-            remedy = ("seed", keyword) if keyword else ()
-            self.report("DET107", place, message, help, subject=place.subject, remedy=remedy)
+            remedy = ("seed", keyword) if keyword else ("rng", source)
+            self.report("DET107", place, message, help, subject=place.subject, remedy=remedy, cause=cause)
             self.places.pop(rng)
             if not keyword:
                 self.reported.add(rng)

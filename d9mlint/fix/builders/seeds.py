@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from d9mlint.base.findings import ALSO, REPEATED, Edit, Finding, Fix, Step
+from d9mlint.base.findings import ALSO, NUMBER, REPEATED, Edit, Finding, Fix, Step
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import GENERATOR, torch_generator, wished
 from d9mlint.fix.builders.code import Code
@@ -280,7 +280,7 @@ def fixed_seed(context: Context, finding: Finding) -> Fix | None:
         if len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is None:
             return made("seed with a fixed number", (changes.replace(code, given[0], "0"),))
         return None
-    whole = _whole_number(code, node)
+    whole = _whole_number(code, node) if finding.remedy == (NUMBER,) else None
     if whole is None:
         return None
     return made("use a fixed number", (changes.replace(code, whole, "0"),))
