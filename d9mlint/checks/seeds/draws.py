@@ -1276,7 +1276,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         """Weights are loaded into a model that a function is given, or an object was made with."""
         role = self.run.kb.role(call.api, "loads-weights")
         if role is None or not role.more or is_meant(role, call.args, call.owner):
-            self._restored(filled(self.run.kb, call.api, call.args, call.owner))
+            for model in filled(self.run.kb, call.api, call.args, call.owner) or (None,):
+                self._restored(model)
 
     def _restored(self, model: v.Value | None) -> None:
         self.load_order = Moment(self.run.steps)

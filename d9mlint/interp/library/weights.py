@@ -7,7 +7,7 @@ the same places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -64,20 +64,23 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
 
 def load_file(interp: Interp, api: str, args: v.Args, owner: v.Value | None = None) -> None:
     """``load_model(model, path)`` and ``Checkpointer(model).load(path)``, as the facts have them."""
-    model = filled(interp.kb, api, args, owner)
-    if model is not None:
+    for model in filled(interp.kb, api, args, owner):
         mark_loaded(interp, model, False)
 
 
-def filled(kb: Knowledge, api: str, args: v.Args, owner: v.Value | None = None) -> v.Value | None:
-    """The model into which a function, or a method of what was made with the model, loads all weights."""
+def filled(kb: Knowledge, api: str, args: v.Args, owner: v.Value | None = None) -> Sequence[v.Value]:
+    """The models into which a function, or a method of what was made with them, loads all weights: one, or those in a
+    mapping of names."""
     role = kb.role(api, "loads-weights")
     if role is None or args.star or args.dstar or not is_meant(role, args, owner):
-        return None
+        return ()
     if all_hold(args, role.when, owner) is False:
-        return None
+        return ()
     made_with = owner.args.get(role.arg, role.pos) if isinstance(owner, v.Obj) else None
-    return made_with or args.get(role.arg, role.pos)
+    given = made_with or args.get(role.arg, role.pos)
+    if isinstance(given, v.Mapping):
+        return list(given.items.values())
+    return () if given is None else (given,)
 
 
 def is_meant(role: RoleEntry, args: v.Args, owner: v.Value | None) -> bool:
