@@ -34,14 +34,14 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library.filled_in_loops import written
 from d9mlint.interp.listening import on, on_call_with_objects, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
-from d9mlint.interp.state import Setting, Site
+from d9mlint.interp.state import SEEDED, Setting, Site
 from d9mlint.interp.storage import behind, followed, made_at, root
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import State
-    from d9mlint.knowledge.schema import RoleEntry
+    from d9mlint.knowledge.schema import RngEntry, RoleEntry
 
 OVERWRITTEN = "draw overwritten:"
 _FORM = "draw shown:"
@@ -65,6 +65,7 @@ class Overwritten:
     def __init__(self, interp: Interp) -> None:
         self._interp = interp
         self._drawing: dict[str, bool] = {}
+        self._in_place: dict[str, RngEntry | None] = {}
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
@@ -92,8 +93,8 @@ class Overwritten:
         if names is not None and all_hold(args, names.when, owner) is True:
             self._named(names, event)
             return
-        target: v.Value | None = None
-        if owner is not None and type(owner) in _HOLDING:
+        target: v.Value | None = self._drawn_again(event)
+        if target is None and owner is not None and type(owner) in _HOLDING:
             role = self._overwrites(event, owner)
             if role is not None and not role.arg:
                 target = owner
@@ -131,6 +132,17 @@ class Overwritten:
             result.attrs[_COPY_OF] = owner
         else:
             self._read(owner)
+
+    def _drawn_again(self, event: CallEvent) -> v.Value | None:
+        """What a call draws in place, from a generator that is seeded."""
+        api = event.api
+        if api not in self._in_place:
+            entries = self._interp.kb.rng(api)
+            self._in_place[api] = next((one for one in entries if one.in_place), None)
+        entry = self._in_place[api]
+        if entry is None or any(self._interp.state.level(rng).level != SEEDED for rng in entry.draws):
+            return None
+        return event.owner if entry.method else event.args.get("tensor", 0)
 
     def _named(self, role: RoleEntry, event: CallEvent) -> None:
         """What a call makes has the name that it is given, and is made of its other arguments."""
@@ -324,6 +336,10 @@ class Overwritten:
     def _lost(self, value: v.Value) -> None:
         """Everything that a value holds is overwritten."""
         interp = self._interp
+        if parameters := self._parameters(value):
+            for one in parameters:
+                self._lost(v.Member(value, one))
+            return
         written(interp, value)
         if _copied(value) is not None:
             # What it was copied from is not.
