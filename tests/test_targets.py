@@ -246,6 +246,19 @@ def test_what_another_directory_builds_for_the_cpu_is_not_the_program(tmp_path: 
     assert not found.cpu_only("torch")
 
 
+@pytest.mark.parametrize("directory", ["requirements.d", "reqs", "pip_requirements", "requirements"])
+def test_all_texts_in_a_directory_of_requirements_are_read(tmp_path: Path, directory: str) -> None:
+    (tmp_path / directory).mkdir()
+    (tmp_path / directory / "base.txt").write_text("six\ntorch==1.9.0\n")
+    (tmp_path / directory / "test.txt").write_text("torch==1.8.0\n")
+    (tmp_path / "README.md").write_text("```\npip install torch==1.4.0\n```\n")
+    target = find_targets(tmp_path).version("torch")
+    assert target == Target("1.9.0", "1.9.0", f"pinned in {directory}/base.txt:2")
+    # Texts in other directories may hold anything.
+    (tmp_path / directory).rename(tmp_path / "configs")
+    assert find_targets(tmp_path).version("torch").source == "pinned in README.md:2"
+
+
 def test_files_that_contradict_each_other_give_a_range(tmp_path: Path) -> None:
     found = project(
         tmp_path,

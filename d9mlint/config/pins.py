@@ -133,7 +133,7 @@ class Pin(NamedTuple):
             return "image"
         if name.lower().startswith("readme") or name.endswith(_SCRIPTS):
             return "readme"
-        usual = name in _USUAL or directory.rpartition("/")[2] == "requirements"
+        usual = name in _USUAL or _OF_REQUIREMENTS.search(directory.rpartition("/")[2]) is not None
         return "requirements" if usual else "variant"
 
     @property
@@ -190,7 +190,8 @@ def library_name(distribution: str) -> str:
 
 
 def read_pins(root: Path) -> Pins:
-    """Read all pin files in a project's root (and ``requirements/``) and in the directories that usually hold them."""
+    """Read all pin files in a project's root (and in directories of requirements, such as ``requirements.d``) and in the
+    directories that usually hold them."""
     reader = _Reader(root)
     for path, read, below in _pin_files(root):
         reader.below = below
@@ -228,10 +229,15 @@ def _opened(pin: Pin, place: str) -> Pin:
 
 def _pin_files(root: Path) -> Iterator[tuple[Path, Callable[[_Reader, str, Path, str], None], bool]]:
     """The pin files of a project, each with what reads it and whether it is below the root."""
+    directories = pin_directories(str(root))
     for pattern, read in _READERS:
         for path in sorted(root.glob(pattern)):
             yield path, read, False
-    for directory in pin_directories(str(root)):
+        if pattern == _IN_REQUIREMENTS:
+            for inside in (Path(d) for d in directories if _OF_REQUIREMENTS.search(Path(d).name)):
+                for path in sorted(inside.glob("*.txt")):
+                    yield path, read, False
+    for directory in directories:
         for pattern, read in (*_READERS[:-2], *_BELOW):
             for path in sorted(Path(directory).glob(pattern)):
                 yield path, read, True
@@ -1103,6 +1109,9 @@ _BADGE = re.compile(
     re.ASCII,
 )
 
+_IN_REQUIREMENTS = "requirements/*.txt"
+_OF_REQUIREMENTS = re.compile(r"(?:^|[-_.])(?:reqs?|requirements?)(?:[-_.]|$)", re.IGNORECASE)
+"""Names of directories whose texts are all requirements: ``requirements``, ``requirements.d``, ``pip_reqs``."""
 _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("uv.lock", _lock),
     ("poetry.lock", _lock),
@@ -1113,7 +1122,7 @@ _READERS: tuple[tuple[str, Callable[[_Reader, str, Path, str], None]], ...] = (
     ("requirements.txt", _requirements),
     ("requirements*.txt", _requirements),
     ("*requirement*.txt", _requirements),
-    ("requirements/*.txt", _requirements),
+    (_IN_REQUIREMENTS, _requirements),
     ("setup.cfg", _setup_cfg),
     ("setup.py", _setup_py),
     ("Pipfile", _pipfile),

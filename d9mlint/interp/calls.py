@@ -1534,6 +1534,12 @@ def _callbacks(
             if isinstance(one, v.Func) and one.key in interp.decorated:
                 # A decorator gives a library what it wraps or registers; it does not run yet.
                 continue
+            for other in given_instead.functions(interp, one):
+                given_instead.run_beside(interp, other.value, each or _ANY, node, other.option)
+            if isinstance(value, v.AnyOf) and value.option and one is not value.values[0]:
+                if isinstance(one, (v.Func, v.Partial)) and not _is_keyed(interp, api, owner):
+                    given_instead.run_beside(interp, one, each or _ANY, node, value.option)
+                    continue
             if isinstance(one, (v.Func, v.Partial)):
                 if _is_keyed(interp, api, owner):
                     _rank(interp, api, one, args, node, owner)

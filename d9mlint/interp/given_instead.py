@@ -35,10 +35,10 @@ _MOST_OPTIONS = 3
 
 
 class Instead(NamedTuple):
-    """An object that stands in the place of another one if ``option`` is given; ``asked`` are the values of options, as
-    far as they are known, with which it does."""
+    """An object, or a function of the program, that stands in the place of an object if ``option`` is given; ``asked`` are
+    the values of options, as far as they are known, with which it does."""
 
-    value: v.Inst | v.Obj
+    value: v.Inst | v.Obj | v.Func
     option: str
     asked: dict[str, Any]
 
@@ -47,7 +47,7 @@ def note(interp: Interp, kept: v.Inst | v.Obj | v.Items, other: v.Value, option:
     """If the option is given, a variable stands for ``other``, which may be one of several."""
     known = interp.given_instead.setdefault(kept.birth, [])
     for one in v.alternatives(other):
-        if isinstance(one, (v.Inst, v.Obj)) and one is not kept and len(known) < _MOST:
+        if isinstance(one, (v.Inst, v.Obj, v.Func)) and one is not kept and len(known) < _MOST:
             if all(before.value is not one for before in known):
                 known.append(Instead(one, option, {}))
                 interp.noted_instead.append(known[-1])
@@ -62,6 +62,8 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if kept is other:
         return kept
     if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(other)):
+        return _one_of(kept, other, option)
+    if isinstance(kept, (v.Func, v.Ext)) and _are_called(interp, kept, other):
         return _one_of(kept, other, option)
     meant = _on_device(interp, kept, other, option)
     if interp.orders.any:
@@ -104,6 +106,14 @@ def _is_called(interp: Interp, value: v.Value) -> bool:
     return makes_module(interp, api) or interp.kb.tensor(api) is not None or bool(interp.kb.ops(api))
 
 
+def _are_called(interp: RunView, kept: v.Value, other: v.Value) -> bool:
+    """Whether a function of the program stands in one of two places, and in both what a program may call."""
+    found = (kept, *v.alternatives(other))
+    return any(isinstance(one, v.Func) for one in found) and all(
+        isinstance(one, (v.Func, v.Ext)) or _is_module(interp, one) or one is kept for one in found
+    )
+
+
 def _one_of(kept: v.Value, other: v.Value, option: str) -> v.Value:
     """What is called by the default of an option, with what is called instead where it is given."""
     known = list(v.alternatives(kept))
@@ -119,8 +129,10 @@ def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
         or interp.kb.role(other.api, "restores-model") is not None
     ):
         return True
-    return all(isinstance(one, v.Inst) for one in v.alternatives(other)) or stands_for_module(
-        interp, kept, other
+    return (
+        all(isinstance(one, v.Inst) for one in v.alternatives(other))
+        or stands_for_module(interp, kept, other)
+        or (isinstance(kept, (v.Inst, v.Obj)) and _are_called(interp, kept, other))
     )
 
 
@@ -188,6 +200,16 @@ def _end(span: tuple[int, int]) -> int:
 
 
 def others(interp: RunView, value: v.Value) -> list[Instead]:
+    """The objects that stand in the place of a value if options are given."""
+    return [one for one in all_others(interp, value) if not isinstance(one.value, v.Func)]
+
+
+def functions(interp: RunView, value: v.Value) -> list[Instead]:
+    """The functions of the program that stand in the place of a value if options are given."""
+    return [one for one in all_others(interp, value) if isinstance(one.value, v.Func)]
+
+
+def all_others(interp: RunView, value: v.Value) -> list[Instead]:
     """What stands in the place of a value if options are given."""
     if not interp.given_instead or not isinstance(value, (v.Inst, v.Obj, v.Items)):
         return []
@@ -199,7 +221,10 @@ def others(interp: RunView, value: v.Value) -> list[Instead]:
 
 def answer(interp: Interp, birth: int) -> Any:
     """The answer to the question for the ``others`` of an object, for the memo."""
-    return birth in interp.apart, tuple(one.value.birth for one in interp.given_instead.get(birth, ()))
+    known = interp.given_instead.get(birth, ())
+    return birth in interp.apart, tuple(
+        one.value.key if isinstance(one.value, v.Func) else one.value.birth for one in known
+    )
 
 
 def noted_since(interp: Interp, time: int) -> frozenset[int]:
@@ -227,7 +252,7 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any, follow: Callabl
     """Call what the default of an option has chosen, or a method of it, and beside it what stands there if the option is
     given. ``follow`` calls one of them."""
     receiver = _receiver(func)
-    meant = others(interp, receiver) if receiver is not None else []
+    meant = all_others(interp, receiver) if receiver is not None else []
     if not meant or not isinstance(receiver, (v.Inst, v.Obj)) or receiver.birth in interp.apart:
         return follow(interp, func, args, node)
     if not accepts(func, args):
@@ -300,6 +325,11 @@ def beside(
     return kept
 
 
+def run_beside(interp: Interp, other: v.Value, args: v.Args, node: Any, option: str) -> None:
+    """A library calls what it is given if an option is, beside what it is given by the default."""
+    beside(interp, v.NONE, interp.state.copy(), lambda given: interp.call(other, given, node), args, option)
+
+
 def _given(args: v.Args, option: str) -> v.Args:
     """Arguments as they are where an option is given that is off by default."""
 
@@ -334,10 +364,12 @@ def _receiver(func: v.Value) -> v.Value | None:
     return func.receiver if isinstance(func, v.Func) else func.owner if isinstance(func, v.Member) else None
 
 
-def _same(interp: Interp, func: v.Value, other: v.Inst | v.Obj, node: Any) -> v.Value | None:
+def _same(interp: Interp, func: v.Value, other: v.Inst | v.Obj | v.Func, node: Any) -> v.Value | None:
     """What is called of another object in the place of a function of the one that a default has chosen."""
     if isinstance(func, (v.Inst, v.Obj)):
         return other
+    if isinstance(other, v.Func):
+        return None
     assert isinstance(func, (v.Func, v.Member))
     name = func.fn.name if isinstance(func, v.Func) else func.name
     found = interp.attribute(other, name, node)

@@ -287,6 +287,8 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     """The sizes of what a call gives."""
     kind = entry.sizes
     if entry.rank is not None:
+        if old.sizes is None and isinstance(first, v.Obj) and first.api in entry.packed_by:
+            return None
         known = len(old.sizes) if kind == "rank" and old.sizes is not None else entry.rank
         return (None,) * known
     if kind == "unknown":
@@ -386,6 +388,12 @@ def _needed(named: list[v.Value]) -> int:
     """How many dimensions a tensor has at least that has these."""
     numbers = _numbers(named)
     return max((at + 1 if at >= 0 else -at for at in numbers if -MAX_RANK <= at < MAX_RANK), default=0)
+
+
+def with_last(sizes: Sizes, last: Other, args: v.Args) -> Sizes:
+    """Sizes of which an argument of a module says the last one."""
+    given = args.get(last.arg, last.pos)
+    return (*sizes[:-1], _size(given)) if sizes and given is not None else sizes
 
 
 def of_images(spatial: Other, args: v.Args) -> Sizes | None:

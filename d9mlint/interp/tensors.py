@@ -308,6 +308,8 @@ def _transfer(
     sizes = shapes.sizes_of(entry, old, first, args)
     if entry.spatial is not None and module is not None:
         sizes = shapes.of_images(entry.spatial, module.args)
+    if entry.last is not None and module is not None and sizes is not None:
+        sizes = shapes.with_last(sizes, entry.last, module.args)
     if entry.ranks is not None and sizes is None:
         sizes = shapes.of_value(entry.ranks, args if module is None else module.args)
     if entry.grad in ("none", "leaf"):
@@ -934,10 +936,24 @@ def second(interp: RunView, value: v.Value) -> v.Value | None:
     if all_hold(args, entry.second_when) is not True:
         return None
     old = form(value)
+    if entry.second in ("state", "states"):
+        return _states(entry, old, value)
     single = shapes.added_dimension(entry, old, value.args) if entry.along is not None else None
     made = make(PART, Form(old.sizes, "int64", old.device, False, entry.second == "distinct", single))
     made.args = v.Args([value])
     return made
+
+
+def _states(entry: TensorEntry, old: Form, value: v.Obj) -> v.Value:
+    """What a recurrent module gives besides its output: the last states, which have as many dimensions."""
+    count = entry.rank if old.sizes is None else len(old.sizes)
+    sizes = None if count is None else (None,) * count
+    made: list[v.Value] = []
+    for _ in range(2 if entry.second == "states" else 1):
+        one = make(PART, Form(sizes, old.dtype, old.device, old.grad, held=old.held), value.likely)
+        one.args = v.Args([value])
+        made.append(one)
+    return v.Items("t", made) if entry.second == "states" else made[0]
 
 
 def unpacked(value: v.Value, target: m.Seq) -> None:

@@ -9,7 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
-from d9mlint.interp.given_instead import others
+from d9mlint.interp.given_instead import all_others
 from d9mlint.interp.library.environments import INSIDE
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
@@ -107,9 +107,10 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
     elif isinstance(value, v.Obj) and value.type != TENSOR:
         use_object(interp, value, v.NO_ARGS, node)
         given += _use_held(interp, value, node, depth)
-    for other, option, _ in others(interp, value):
-        if isinstance(other, v.Inst):
-            _use_instead(interp, other, option, node, depth)
+    elif isinstance(value, v.Lit) and value.instead is not None:
+        for one in v.alternatives(value.instead):
+            _use_instead(interp, one, value.option, node, depth)
+    _use_others(interp, value, node, depth)
     return given
 
 
@@ -129,14 +130,24 @@ def _gives_items_of_others(interp: RunView, dataset: v.Obj) -> bool:
     return any(interp.kb.role(dataset.api, role) is not None for role in _OF_OTHERS)
 
 
-def _use_instead(interp: Interp, other: v.Inst, option: str, node: Any, depth: int) -> None:
-    """What an option puts in the place of a dataset or transform is used if the option is given."""
+def _use_others(interp: Interp, value: v.Value, node: Any, depth: int) -> None:
+    """What options put in the place of a dataset or transform, or of what is called with its items, is used."""
+    for other, option, _ in all_others(interp, value):
+        if isinstance(other, (v.Inst, v.Func)):
+            _use_instead(interp, other, option, node, depth)
+
+
+def _use_instead(interp: Interp, other: v.Value, option: str, node: Any, depth: int) -> None:
+    """What an option puts in the place of a dataset, transform or function is used if the option is given."""
 
     def nothing() -> None:
         pass
 
     def instead() -> None:
-        use(interp, other, node, depth + 1)
+        if isinstance(other, (v.Func, v.Partial)):
+            interp.call(other, v.Args([v.UNKNOWN]), node)
+        else:
+            use(interp, other, node, depth + 1)
 
     interp.branch([nothing, instead], keep=0, option=option)
 
@@ -244,7 +255,11 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
 
 def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> None:
     for value in parts(obj) if obj.api in CONTAINERS else _called_now(interp, obj):
-        for one in flatten(value):
+        for one, option in _by_option(value):
+            if option:
+                _use_instead(interp, one, option, node, depth)
+                continue
+            _use_others(interp, one, node, depth)
             if isinstance(one, v.Obj) and one.type != TENSOR:
                 _note_unknown(interp, obj, one)
                 use_object(interp, one, v.NO_ARGS, node, depth + 1)
@@ -311,6 +326,23 @@ def flatten(value: v.Value) -> list[v.Value]:
     if isinstance(value, v.Mapping):
         return [one for elt in value.items.values() for one in flatten(elt)]
     return [value]
+
+
+def _by_option(value: v.Value, option: str = "") -> list[tuple[v.Value, str]]:
+    """A value, and what sequences, mappings and alternatives hold, each with the option that has to be given for it."""
+    if isinstance(value, v.Items):
+        return [one for elt in value.elts for one in _by_option(elt, option)]
+    if isinstance(value, v.Mapping):
+        return [one for elt in value.items.values() for one in _by_option(elt, option)]
+    if isinstance(value, v.AnyOf):
+        first, *rest = value.values
+        return [
+            *_by_option(first, option),
+            *(one for elt in rest for one in _by_option(elt, value.option or option)),
+        ]
+    if isinstance(value, v.Lit) and value.instead is not None:
+        return [(value, option), *_by_option(value.instead, value.option or option)]
+    return [(value, option)]
 
 
 def handed_over(args: v.Args) -> list[v.Value]:

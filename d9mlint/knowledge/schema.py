@@ -1081,12 +1081,14 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
     where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
     ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
-    as are ``distinct``. ``unless`` are conditions on the arguments that a module was made with: where one may hold,
-    nothing is known. ``along`` is the argument that names a dimension of which one element is left, or none unless the
-    next argument keeps it. With ``module`` the names make modules without weights, which give the tensor when they are
-    called. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are
-    conditions on the arguments of a method that no other common class takes: something unknown whose method is called so
-    is a tensor.
+    as are ``distinct``, or is the ``state`` of as many dimensions as the first, or two such ``states``. ``last`` is the
+    argument of the module that says how long the last dimension is. What is given by one of the calls ``packed_by`` is no
+    tensor, and has no usual ``rank``.
+    ``unless`` are conditions on the arguments that a module was made with: where one may hold, nothing is known.
+    ``along`` is the argument that names a dimension of which one element is left, or none unless the next argument keeps
+    it. With ``module`` the names make modules without weights, which give the tensor when they are called. ``items`` is
+    the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions on the arguments of a method
+    that no other common class takes: something unknown whose method is called so is a tensor.
     """
 
     id: str
@@ -1128,6 +1130,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = "unknown"
     rank: int | None = None
     spatial: Other | None = None
+    last: Other | None = None
+    packed_by: list[str] = []
     ranks: Ranks | None = None
     dtype: str = ""
     distinct: (
@@ -1146,7 +1150,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ) = False
     whole: bool | Literal["input", "inputs"] = False
     sparse: bool | Literal["input", "inputs"] = False
-    second: Literal["", "positions", "distinct"] = ""
+    second: Literal["", "positions", "distinct", "state", "states"] = ""
     second_when: list[Condition] = []
     unless: list[Condition] = []
     along: Other | None = None

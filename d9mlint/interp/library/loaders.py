@@ -206,7 +206,9 @@ def _start_worker(interp: Interp, init: v.Value | None, node: Any) -> set[str]:
 def _collate(interp: Interp, collate: v.Value | None, node: Any) -> list[v.Value]:
     if isinstance(collate, (v.Func, v.Partial)):
         return [interp.call(collate, v.Args([v.UNKNOWN]), node)]
-    return use(interp, collate, node) if isinstance(collate, (v.Inst, v.Obj)) else []
+    if isinstance(collate, v.AnyOf) and collate.option:
+        return [interp.call(collate, v.Args([v.UNKNOWN]), node)]
+    return use(interp, collate, node) if isinstance(collate, (v.Inst, v.Obj, v.Lit)) else []
 
 
 def is_seeded_before(loader: v.Value) -> tuple[Site, bool] | None:

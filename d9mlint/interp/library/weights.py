@@ -201,7 +201,11 @@ def _instead(interp: Interp, model: v.Inst | v.Obj) -> list[v.Inst | v.Obj]:
     return [
         one.value
         for one in others(interp, model)
-        if interp.partings.parted(one.value.birth) or is_made_where_given(interp, one.option, one.value.birth)
+        if not isinstance(one.value, v.Func)
+        and (
+            interp.partings.parted(one.value.birth)
+            or is_made_where_given(interp, one.option, one.value.birth)
+        )
     ]
 
 
