@@ -730,7 +730,10 @@ class Orders:
             if api.endswith(_STEPS) and (walk := _walk_of(interp, owner)) is not None:
                 return self._walked(walk)
             return self._method(interp, entry, role, api, args, node, result, owner)
-        given = self._given(interp, args, node, role in ("carry", "sink", "draw"), tables=role != "")
+        stores = role == "sink" and entry is not None and not entry.until_sorted
+        given = self._given(
+            interp, args, node, role in ("carry", "sink", "draw"), tables=role != "", stores=stores
+        )
         if entry is not None and entry.flattens:
             given = merge((given, order_inside.chained(interp, entry, args, node)))
         if role == "sink":
@@ -899,25 +902,39 @@ class Orders:
         return order
 
     def _given(
-        self, interp: Interp, args: v.Args, node: Any, iterates: bool, tables: bool = True
+        self,
+        interp: Interp,
+        args: v.Args,
+        node: Any,
+        iterates: bool,
+        tables: bool = True,
+        stores: bool = False,
     ) -> Order | None:
         """The order of the arguments of a call. Sets among them are iterated by what keeps or uses their order;
-        unless ``tables``, values of dictionaries are looked up by key."""
+        unless ``tables``, values of dictionaries are looked up by key. What ``stores`` them stores dictionaries in
+        dictionaries, too."""
         found: Order | None = None
         for index, value in enumerate(args.pos):
             if type(value) not in _PLAIN:
-                order = self._argument(interp, value, node, index, iterates, tables)
+                order = self._argument(interp, value, node, index, iterates, tables, stores)
                 if order is not None:
                     found = order if found is None else merge((found, order))
         for name, value in args.kw.items():
             if type(value) not in _PLAIN:
-                order = self._argument(interp, value, node, name, iterates, tables)
+                order = self._argument(interp, value, node, name, iterates, tables, stores)
                 if order is not None:
                     found = order if found is None else merge((found, order))
         return found
 
     def _argument(
-        self, interp: Interp, value: v.Value, node: Any, place: int | str, iterates: bool, tables: bool
+        self,
+        interp: Interp,
+        value: v.Value,
+        node: Any,
+        place: int | str,
+        iterates: bool,
+        tables: bool,
+        stores: bool,
     ) -> Order | None:
         if iterates and is_set(value):
             return self.iterated(interp, value, _argument_node(node, place))
@@ -927,7 +944,8 @@ class Orders:
             return self._by_position(value)
         if iterates and isinstance(value, v.Mapping):
             # The columns of a frame, the fields of what is saved.
-            return merge((self.of(value), *(self.deep(x) for x in list(value.items.values())[:MAX_PARTS])))
+            fields = list(value.items.values())[:MAX_PARTS]
+            return merge((self.of(value), *(self.deep(x, int(stores)) for x in fields)))
         return self.deep(value) if isinstance(value, v.Items) else self.of(value)
 
     def _method(
