@@ -639,7 +639,7 @@ class Orders:
             args = order_sorting.look_up(self, entry, args)
         if entry is not None and entry.tested:
             for argument, place in entry.tested.items():
-                order_sorting.settle(self, args.get(argument, place))
+                order_sorting.settle(self, args.get(argument, place), asked=True)
         if entry is not None and entry.numbers and self.origins and args.pos:
             if order_single.has_elements_of_set(interp, _argument_node(node, 0), running(interp)):
                 self._are_numbers(self.of(args.pos[0]))
