@@ -58,6 +58,30 @@ def test_a_switch_that_unpacked_options_may_hold_is_set_there(
     assert ("unless" in found.message) is unless
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", 'pass `trainer_defaults={"deterministic": True}` to `LightningCLI`'),
+        (", trainer_defaults={'max_epochs': 3}", 'add `"deterministic": True` to `trainer_defaults`'),
+        (", trainer_defaults=usual", 'add `"deterministic": True` to `usual`'),
+    ],
+)
+@pytest.mark.parametrize("cli", ["LightningCLI", "Own"])
+def test_a_dictionary_that_is_passed_already_gets_an_item(
+    tmp_path: Path, given: str, expected: str, cli: str
+) -> None:
+    text = (
+        "import lightning as L\nfrom lightning.pytorch.cli import LightningCLI\nfrom torch import nn\n\n\n"
+        "class M(L.LightningModule):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.net = nn.Conv2d(3, 3, 3)\n\n"
+        "    def training_step(self, batch, i):\n        return self.net(batch).sum()\n\n\n"
+        "class Own(LightningCLI):\n    pass\n\n\n"
+        f"usual = {{'max_epochs': 3}}\n{cli}(M, seed_everything_default=1{given})\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert found.help == expected
+
+
 @pytest.mark.parametrize("name", TRAINERS)
 def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: str) -> None:
     text, expected = TRAINERS[name]
