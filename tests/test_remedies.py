@@ -921,6 +921,31 @@ def test_an_environment_is_seeded_as_its_release_does(
 
 
 @pytest.mark.parametrize(
+    ("name", "release", "expected"),
+    [
+        (
+            "self.tests",
+            "gym==0.17.3",
+            "call `self.tests.seed(0)` once after creating it: this `reset` takes no seed",
+        ),
+        ("self.tests", "gym==0.26.2", "call `self.tests.reset(seed=0)` once after creating it"),
+        ("world", "gym==0.26.2", "call `world.reset(seed=0)` once after creating it"),
+        ("self.all['a']", "gym==0.26.2", "call `env.reset(seed=0)` once after creating it"),
+    ],
+)
+def test_an_environment_is_named_as_the_program_writes_it(
+    tmp_path: Path, name: str, release: str, expected: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{release}\n")
+    text = (
+        "import gym\n\n\nclass Play:\n    def __init__(self):\n        self.all = {}\n"
+        f"        {name} = gym.make('Pong-v4')\n        print({name}.reset())\n\n\nPlay()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
+@pytest.mark.parametrize(
     ("sampled", "expected"),
     [
         ("envs.action_space", "call `envs.action_space.seed(0)` once"),
