@@ -2012,6 +2012,21 @@ def test_a_seed_that_a_configuration_holds_is_set_there(tmp_path: Path, text: st
     assert found.help == expected
 
 
+@pytest.mark.parametrize(("release", "raises"), [("1.6.0", False), ("1.9.1", True)])
+def test_an_op_of_another_library_raises_only_where_there_is_a_mode(
+    tmp_path: Path, release: str, raises: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n")
+    text = (
+        "import torch\nfrom torch_scatter import scatter\n\ntorch.manual_seed(0)\nnet = torch.nn.Linear(2, 2).cuda()\n"
+        "for x, index in torch.load('data.pt'):\n    y = scatter(net(x.cuda()), index.cuda(), dim=0, reduce='add')\n"
+        "    y.pow(2).sum().backward()\nprint(net.weight.grad)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET407")
+    assert "no deterministic implementation" in found.message
+    assert ("raises RuntimeError in deterministic mode" in found.message) is raises
+
+
 @pytest.mark.parametrize(
     ("size", "modes"),
     [("*size", ["linear", "bilinear", "trilinear"]), ("1, 1, 8, 8", ["bilinear"]), ("1, 1, 8", ["linear"])],
