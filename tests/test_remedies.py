@@ -2069,3 +2069,48 @@ def test_the_remedy_is_for_the_first_release_of_a_range_too(tmp_path: Path, read
     (found,) = findings(tmp_path, text, "DET302")
     assert ("with torch 1.8 or later" in found.help) == older
     assert ("torch.backends.cudnn.deterministic" in found.help) == older
+
+
+STEPS = """
+import os
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def endless(loader):
+    while True:
+        for batch in loader:
+            yield batch
+
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters())
+batches = endless(DataLoader(TensorDataset(torch.ones(100, 4)), batch_size=4, shuffle=True))
+start = 0
+if os.path.exists("last.pt"):
+    saved = torch.load("last.pt")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    torch.set_rng_state(saved["rng"])
+    start = saved["step"]
+for step in range(start, 1000):
+    (x,) = next(batches)
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+    if step % 100 == 0:
+        states = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rng": torch.get_rng_state()}
+        torch.save({**states, "step": NUMBER}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(("number", "repeated"), [("step", True), ("step + 1", False)])
+def test_the_number_of_a_step_and_the_position_in_the_data_are_two_causes(
+    tmp_path: Path, number: str, repeated: bool
+) -> None:
+    found = findings(tmp_path, STEPS.replace("NUMBER", number), "DET603")
+    helps = ["save the number of the next step", "save the position"][0 if repeated else 1 :]
+    assert sorted(one.help.startswith(tuple(helps)) for one in found) == [True] * len(helps)
+    assert len({one.help for one in found}) == len(helps)
