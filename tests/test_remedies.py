@@ -2114,3 +2114,14 @@ def test_the_number_of_a_step_and_the_position_in_the_data_are_two_causes(
     helps = ["save the number of the next step", "save the position"][0 if repeated else 1 :]
     assert sorted(one.help.startswith(tuple(helps)) for one in found) == [True] * len(helps)
     assert len({one.help for one in found}) == len(helps)
+
+
+def test_a_model_that_is_given_from_outside_is_named_as_it_is_called(tmp_path: Path) -> None:
+    text = (
+        "import lightning as L\nfrom lightning.pytorch.cli import LightningCLI\nfrom torch import nn\n\n\n"
+        "class M(L.LightningModule):\n    def __init__(self, model: nn.Module):\n        super().__init__()\n"
+        "        self.model = model\n\n    def training_step(self, batch, i):\n        return self.model(batch).sum()\n\n\n"
+        "LightningCLI(M, seed_everything_default=1)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert [one.message for one in found.flow if one.beside] == ["the ops of `self.model` are not known"]
