@@ -622,7 +622,7 @@ class Orders:
                 and not (entry.key and entry.key in args.kw)
                 and not _any_set(args, owner)
                 and not order_encoded.converts(entry, args)
-                and not entry.flattens
+                and entry.flattens in ("", "arrays")
                 and not (interp.sharing and entry.role == "grow")
                 and not (interp.sharing_files and entry.role == "write")
             )
@@ -734,7 +734,7 @@ class Orders:
         given = self._given(
             interp, args, node, role in ("carry", "sink", "draw"), tables=role != "", stores=stores
         )
-        if entry is not None and entry.flattens:
+        if entry is not None and entry.flattens not in ("", "arrays"):
             given = merge((given, order_inside.chained(interp, entry, args, node)))
         if role == "sink":
             if api == "builtins.next":
