@@ -938,6 +938,11 @@ if __name__ == "__main__":
         ("kept = set(items)\n    kept.update(others)\n    return list(kept)", None),
         ("kept = set(items)\n    kept |= set(others)\n    return list(kept)", None),
         ("kept = set(items)\n    print(kept & set(others))\n    return list(kept)", None),
+        ("kept = set(items)\n    print(set(others) - kept)\n    return list(kept)", None),
+        (
+            "kept = set(items)\n    print(len(kept) - 1)\n    return list(kept)",
+            "kept = dict.fromkeys(items)\n    print(len(kept) - 1)\n    return list(kept)",
+        ),
         ("return list(set(items) - set(others))", None),
         ("dict = {}\n    return list(set(items))", None),
     ],
@@ -952,7 +957,8 @@ def test_a_set_of_unknown_elements_becomes_keys_in_their_order(
         [str(root)], load_settings(str(root), overrides={"cache": False, "select": ["DET210"]})
     ).items
     # A dictionary has no difference, and what a set is filled from may be a set.
-    start = "use `sorted(...)` if" if " - " in body or ".update(" in body else "use `dict.fromkeys(...)`"
+    combined = any(one in body for one in ("- set(", ") - kept", " & ", ".update("))
+    start = "use `sorted(...)` if" if combined else "use `dict.fromkeys(...)`"
     assert found.finding.help.startswith(start)
     text = _after(project, code, "DET210")
     assert text == (SETS.format(fixed) if fixed else code)

@@ -58,6 +58,30 @@ def test_a_switch_that_unpacked_options_may_hold_is_set_there(
     assert ("unless" in found.message) is unless
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", 'pass `trainer_defaults={"deterministic": True}` to `LightningCLI`'),
+        (", trainer_defaults={'max_epochs': 3}", 'add `"deterministic": True` to `trainer_defaults`'),
+        (", trainer_defaults=usual", 'add `"deterministic": True` to `usual`'),
+    ],
+)
+@pytest.mark.parametrize("cli", ["LightningCLI", "Own"])
+def test_a_dictionary_that_is_passed_already_gets_an_item(
+    tmp_path: Path, given: str, expected: str, cli: str
+) -> None:
+    text = (
+        "import lightning as L\nfrom lightning.pytorch.cli import LightningCLI\nfrom torch import nn\n\n\n"
+        "class M(L.LightningModule):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.net = nn.Conv2d(3, 3, 3)\n\n"
+        "    def training_step(self, batch, i):\n        return self.net(batch).sum()\n\n\n"
+        "class Own(LightningCLI):\n    pass\n\n\n"
+        f"usual = {{'max_epochs': 3}}\n{cli}(M, seed_everything_default=1{given})\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert found.help == expected
+
+
 @pytest.mark.parametrize("name", TRAINERS)
 def test_the_mode_is_switched_on_where_the_program_trains(tmp_path: Path, name: str) -> None:
     text, expected = TRAINERS[name]
@@ -892,6 +916,31 @@ def test_an_environment_is_seeded_as_its_release_does(
 ) -> None:
     (tmp_path / "requirements.txt").write_text(f"{required}\n")
     text = f"import {library}\n\nenv = {library}.make('Pong-v4')\nstate = env.reset()\nprint(state)\n"
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "expected"),
+    [
+        (
+            "self.tests",
+            "gym==0.17.3",
+            "call `self.tests.seed(0)` once after creating it: this `reset` takes no seed",
+        ),
+        ("self.tests", "gym==0.26.2", "call `self.tests.reset(seed=0)` once after creating it"),
+        ("world", "gym==0.26.2", "call `world.reset(seed=0)` once after creating it"),
+        ("self.all['a']", "gym==0.26.2", "call `env.reset(seed=0)` once after creating it"),
+    ],
+)
+def test_an_environment_is_named_as_the_program_writes_it(
+    tmp_path: Path, name: str, release: str, expected: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{release}\n")
+    text = (
+        "import gym\n\n\nclass Play:\n    def __init__(self):\n        self.all = {}\n"
+        f"        {name} = gym.make('Pong-v4')\n        print({name}.reset())\n\n\nPlay()\n"
+    )
     (found,) = findings(tmp_path, text, "DET111")
     assert found.help == expected
 
@@ -1963,6 +2012,21 @@ def test_a_seed_that_a_configuration_holds_is_set_there(tmp_path: Path, text: st
     assert found.help == expected
 
 
+@pytest.mark.parametrize(("release", "raises"), [("1.6.0", False), ("1.9.1", True)])
+def test_an_op_of_another_library_raises_only_where_there_is_a_mode(
+    tmp_path: Path, release: str, raises: bool
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n")
+    text = (
+        "import torch\nfrom torch_scatter import scatter\n\ntorch.manual_seed(0)\nnet = torch.nn.Linear(2, 2).cuda()\n"
+        "for x, index in torch.load('data.pt'):\n    y = scatter(net(x.cuda()), index.cuda(), dim=0, reduce='add')\n"
+        "    y.pow(2).sum().backward()\nprint(net.weight.grad)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET407")
+    assert "no deterministic implementation" in found.message
+    assert ("raises RuntimeError in deterministic mode" in found.message) is raises
+
+
 @pytest.mark.parametrize(
     ("size", "modes"),
     [("*size", ["linear", "bilinear", "trilinear"]), ("1, 1, 8, 8", ["bilinear"]), ("1, 1, 8", ["linear"])],
@@ -2005,3 +2069,59 @@ def test_the_remedy_is_for_the_first_release_of_a_range_too(tmp_path: Path, read
     (found,) = findings(tmp_path, text, "DET302")
     assert ("with torch 1.8 or later" in found.help) == older
     assert ("torch.backends.cudnn.deterministic" in found.help) == older
+
+
+STEPS = """
+import os
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def endless(loader):
+    while True:
+        for batch in loader:
+            yield batch
+
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters())
+batches = endless(DataLoader(TensorDataset(torch.ones(100, 4)), batch_size=4, shuffle=True))
+start = 0
+if os.path.exists("last.pt"):
+    saved = torch.load("last.pt")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    torch.set_rng_state(saved["rng"])
+    start = saved["step"]
+for step in range(start, 1000):
+    (x,) = next(batches)
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+    if step % 100 == 0:
+        states = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rng": torch.get_rng_state()}
+        torch.save({**states, "step": NUMBER}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(("number", "repeated"), [("step", True), ("step + 1", False)])
+def test_the_number_of_a_step_and_the_position_in_the_data_are_two_causes(
+    tmp_path: Path, number: str, repeated: bool
+) -> None:
+    found = findings(tmp_path, STEPS.replace("NUMBER", number), "DET603")
+    helps = ["save the number of the next step", "save the position"][0 if repeated else 1 :]
+    assert sorted(one.help.startswith(tuple(helps)) for one in found) == [True] * len(helps)
+    assert len({one.help for one in found}) == len(helps)
+
+
+def test_a_model_that_is_given_from_outside_is_named_as_it_is_called(tmp_path: Path) -> None:
+    text = (
+        "import lightning as L\nfrom lightning.pytorch.cli import LightningCLI\nfrom torch import nn\n\n\n"
+        "class M(L.LightningModule):\n    def __init__(self, model: nn.Module):\n        super().__init__()\n"
+        "        self.model = model\n\n    def training_step(self, batch, i):\n        return self.model(batch).sum()\n\n\n"
+        "LightningCLI(M, seed_everything_default=1)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert [one.message for one in found.flow if one.beside] == ["the ops of `self.model` are not known"]

@@ -70,6 +70,7 @@ from d9mlint.interp.switches import (
     DETERMINISTIC,
     OP_DETERMINISM,
     TF_VARIABLES,
+    in_dictionary,
     unpacked,
 )
 from d9mlint.interp.usage import flatten, handed_over, masks
@@ -486,12 +487,12 @@ class Activity:
 
     def _switch(self, entry: RunnerEntry, api: str, node: Any) -> str:
         """How to make a trainer deterministic, where its release can be. An argument that ``**options`` may hold already is
-        given there: beside them, it would raise TypeError."""
+        given there: beside them, it would raise TypeError. So is what belongs into a dictionary that the call passes."""
         there = not entry.switches or self._interp.kb_matches(entry.library, entry.switches)
         options = unpacked(node) if entry.switch.endswith(f"`{api.rpartition('.')[2]}`") else ""
         if there and options:
             return f"set {entry.switch.removeprefix('pass ').partition(' to ')[0]} in {options}"
-        return entry.switch if there else ""
+        return (in_dictionary(entry.switch, node) or entry.switch) if there else ""
 
     def _switched_by(self, switch: str, node: Any) -> None:
         here = self._interp.here(node)

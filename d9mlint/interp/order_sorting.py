@@ -23,9 +23,9 @@ LENGTH = "builtins.len"
 _MOST_VALUES = 32
 
 
-def settle(orders: Orders, value: v.Value | None) -> None:
-    """The program has sorted this, or asks only which elements it has, and so what it was made from. Where it may be one
-    of several values, it does that with each of them."""
+def settle(orders: Orders, value: v.Value | None, asked: bool = False) -> None:
+    """The program has sorted this, or has only ``asked`` which elements it has, and so what it was made from: another array,
+    or each of those that it joins. Where it may be one of several values, it does that with each of them."""
     left = [value]
     seen = set[int]()
     while left and len(seen) < _MOST_VALUES:
@@ -35,7 +35,12 @@ def settle(orders: Orders, value: v.Value | None) -> None:
         elif isinstance(one, v.Obj) and id(one) not in seen:
             seen.add(id(one))
             orders.settled.append(one)
-            left.append(one.owner if one.owner is not None else one.args.pos[0] if one.args.pos else None)
+            made_from = one.owner if one.owner is not None else one.args.pos[0] if one.args.pos else None
+            if isinstance(made_from, v.Items):
+                entry = orders.kb.order(one.api)
+                left += made_from.elts if asked or (entry is not None and entry.flattens) else ()
+            else:
+                left.append(made_from)
 
 
 def look_up(orders: Orders, entry: OrderEntry, args: v.Args) -> v.Args:

@@ -623,7 +623,7 @@ class Orders:
                 and not (entry.key and entry.key in args.kw)
                 and not _any_set(args, owner)
                 and not order_encoded.converts(entry, args)
-                and not entry.flattens
+                and entry.flattens in ("", "arrays")
                 and not (interp.sharing and entry.role == "grow")
                 and not (interp.sharing_files and entry.role == "write")
             )
@@ -640,7 +640,7 @@ class Orders:
             args = order_sorting.look_up(self, entry, args)
         if entry is not None and entry.tested:
             for argument, place in entry.tested.items():
-                order_sorting.settle(self, args.get(argument, place))
+                order_sorting.settle(self, args.get(argument, place), asked=True)
         if entry is not None and entry.numbers and self.origins and args.pos:
             if order_single.has_elements_of_set(interp, _argument_node(node, 0), running(interp)):
                 self._are_numbers(self.of(args.pos[0]))
@@ -731,8 +731,11 @@ class Orders:
             if api.endswith(_STEPS) and (walk := _walk_of(interp, owner)) is not None:
                 return self._walked(walk)
             return self._method(interp, entry, role, api, args, node, result, owner)
-        given = self._given(interp, args, node, role in ("carry", "sink", "draw"), tables=role != "")
-        if entry is not None and entry.flattens:
+        stores = role == "sink" and entry is not None and not entry.until_sorted
+        given = self._given(
+            interp, args, node, role in ("carry", "sink", "draw"), tables=role != "", stores=stores
+        )
+        if entry is not None and entry.flattens not in ("", "arrays"):
             given = merge((given, order_inside.chained(interp, entry, args, node)))
         if role == "sink":
             if api == "builtins.next":
@@ -900,25 +903,39 @@ class Orders:
         return order
 
     def _given(
-        self, interp: Interp, args: v.Args, node: Any, iterates: bool, tables: bool = True
+        self,
+        interp: Interp,
+        args: v.Args,
+        node: Any,
+        iterates: bool,
+        tables: bool = True,
+        stores: bool = False,
     ) -> Order | None:
         """The order of the arguments of a call. Sets among them are iterated by what keeps or uses their order;
-        unless ``tables``, values of dictionaries are looked up by key."""
+        unless ``tables``, values of dictionaries are looked up by key. What ``stores`` them stores dictionaries in
+        dictionaries, too."""
         found: Order | None = None
         for index, value in enumerate(args.pos):
             if type(value) not in _PLAIN:
-                order = self._argument(interp, value, node, index, iterates, tables)
+                order = self._argument(interp, value, node, index, iterates, tables, stores)
                 if order is not None:
                     found = order if found is None else merge((found, order))
         for name, value in args.kw.items():
             if type(value) not in _PLAIN:
-                order = self._argument(interp, value, node, name, iterates, tables)
+                order = self._argument(interp, value, node, name, iterates, tables, stores)
                 if order is not None:
                     found = order if found is None else merge((found, order))
         return found
 
     def _argument(
-        self, interp: Interp, value: v.Value, node: Any, place: int | str, iterates: bool, tables: bool
+        self,
+        interp: Interp,
+        value: v.Value,
+        node: Any,
+        place: int | str,
+        iterates: bool,
+        tables: bool,
+        stores: bool,
     ) -> Order | None:
         if iterates and is_set(value):
             return self.iterated(interp, value, _argument_node(node, place))
@@ -928,7 +945,8 @@ class Orders:
             return self._by_position(value)
         if iterates and isinstance(value, v.Mapping):
             # The columns of a frame, the fields of what is saved.
-            return merge((self.of(value), *(self.deep(x) for x in list(value.items.values())[:MAX_PARTS])))
+            fields = list(value.items.values())[:MAX_PARTS]
+            return merge((self.of(value), *(self.deep(x, int(stores)) for x in fields)))
         return self.deep(value) if isinstance(value, v.Items) else self.of(value)
 
     def _method(

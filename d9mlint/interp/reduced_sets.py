@@ -25,13 +25,15 @@ _CLASSES = frozenset({"set", "frozenset"})
 def is_reduced(interp: Interp, node: Any) -> bool:
     """Whether an expression is, or names, what a set has in common with something, or has not, or what it holds together
     with something: a dictionary of the elements of a set that has a name has them in the order of that set. So is a set
-    that is filled from sets, also one that a function of the project returns."""
+    that is filled from sets, also one that a function of the project returns; and one with a name that stands beside an
+    operator of sets, which dictionaries do not have."""
     if isinstance(node, m.BinOp):
         return node.op != "|" or not all(map(_makes_set, (node.left, node.right)))
     if isinstance(node, m.Name) and "." not in node.id:
         given = assignments(interp, node.id)
         return any(not isinstance(one, m.Name) and is_reduced(interp, one) for one in given) or any(
-            _may_be_set(interp, one) for body in _bodies(interp) for one in _added(body, node.id)
+            _is_operated(body, node.id) or any(_may_be_set(interp, one) for one in _added(body, node.id))
+            for body in _bodies(interp)
         )
     if isinstance(node, m.Comp):
         return node.kind == "s" and any(_holds_sets(interp, one) for one in _gone_through(node))
@@ -52,6 +54,17 @@ def _bodies(interp: Interp) -> list[list[m.Stmt]]:
     """The body of the running function, and that of its module."""
     module = interp.frame.file.facts.functions[0]
     return [one.body for one in {id(f): f for f in (interp.frame.function, module) if f is not None}.values()]
+
+
+def _is_operated(body: list[m.Stmt], name: str) -> bool:
+    """Whether a variable stands on a side of an operator of sets. Two dictionaries have a union, which other sets have no
+    part in."""
+    return any(
+        isinstance(one, m.BinOp)
+        and one.op in ("|", "&", "-", "^")
+        and any(isinstance(side, m.Name) and side.id == name for side in (one.left, one.right))
+        for one in nodes(body)
+    )
 
 
 def _added(body: list[m.Stmt], name: str) -> Iterator[m.Expr]:

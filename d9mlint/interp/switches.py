@@ -65,6 +65,18 @@ def unpacked(node: Any) -> str:
     return f"`{texts[0]}`" if len(texts) == 1 and texts[0] != "..." else "what the trainer is given"
 
 
+def in_dictionary(switch: str, node: Any) -> str:
+    """The help "pass `name={...}`" for a call that passes a dictionary by this name already: beside it, a second one is a
+    syntax error. Empty for other calls."""
+    name, _, item = switch.removeprefix("pass `").partition("`")[0].partition("={")
+    keywords = node.keywords if isinstance(node, m.Call) else []
+    given = next((one.value for one in keywords if item and one.name == name), None)
+    if given is None:
+        return ""
+    place = given.id if isinstance(given, m.Name) else name
+    return f"add `{item.removesuffix('}')}` to `{place}`"
+
+
 def _off_in_some(value: v.Value) -> bool:
     """Whether a switch is on in some of the files of which the program is given one, and off in others."""
     return isinstance(value, v.AnyOf) and any(v.truth(one) is False for one in value.values)

@@ -978,7 +978,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     program may read; what ``answers`` names in a page also what a model has found. The order of a source differs in
     ``each_process``, whatever its elements are, or may stay what it was. What is given has a row for each of the ``rows`` of
     the first argument, or of the receiver. What ``flattens`` puts the elements of each element of its first ``argument``
-    one after the other, or those of each argument, ``starred`` where a sequence of them is given. Of what ``prompts`` a
+    one after the other, or those of each argument, ``starred`` where a sequence of them is given, and ``arrays`` where
+    they are no sets. Of what ``prompts`` a
     model, it counts what the texts say, and not in which order they are given. Where the
     conditions do not hold, the role is the one given as ``otherwise``.
     """
@@ -1029,7 +1030,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     as_data: bool = False
     each_process: bool = False
     rows: Literal["", "argument", "receiver"] = ""
-    flattens: Literal["", "argument", "starred"] = ""
+    flattens: Literal["", "argument", "starred", "arrays"] = ""
     prompts: bool = False
     otherwise: Literal["", "end", "points", "type"] = ""
     confidence: Sureness = "high"

@@ -303,6 +303,7 @@ class Resume(Rule):
                 "of the epoch",
                 "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
                 "to it when resuming, or save at the end of epochs",
+                "position",
             )
         for place, only in self.passes:
             if only in self.stepped_in:
@@ -325,11 +326,12 @@ class Resume(Rule):
             "checkpoint is saved within a pass over the data without the position in it: a resumed run begins a new pass",
             "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip to it "
             "when resuming",
+            "position",
         )
 
-    def _wrong(self, place: Where, message: str, help: str) -> None:
-        """What is saved leads a resumed run to other batches."""
-        self.report("DET603", place, message, help, subject="torch.save", confidence=Confidence.MEDIUM)
+    def _wrong(self, place: Where, message: str, help: str, subject: str = "torch.save") -> None:
+        """What is saved leads a resumed run to other batches: by the number in it, or by the position that it lacks."""
+        self.report("DET603", place, message, help, subject=subject, confidence=Confidence.MEDIUM)
 
     @on(ImportEvent)
     def imported(self, event: ImportEvent) -> None:

@@ -76,6 +76,8 @@ class Environments(Rule):
     where it can be that of anything else."""
     spaces_written = remembered(dict[Site, str])
     """How spaces are written where they are sampled."""
+    resets_written = remembered(dict[Site, str])
+    """How environments are written where they are reset."""
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
     learned_in = remembered(dict[Site, str])
@@ -255,6 +257,11 @@ class Environments(Rule):
             place.subject = "own"
         if place.site in self.vector_resets:
             place.subject = "vector"
+        text = written(node.func) if isinstance(node, m.Call) else ""
+        # What a wrapper resets is seeded through the wrapper.
+        inner = text.startswith("self.") and frame.func is not None and frame.func.fn.name == "reset"
+        if text.endswith(".reset") and text.replace(".", "").isidentifier() and not inner:
+            self.resets_written.setdefault(place.site, text.removesuffix(".reset"))
         return place
 
     def _of_another_library(self, owner: v.Value | None) -> bool:
@@ -570,11 +577,12 @@ class Environments(Rule):
         if begins is not None:
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
-            remedy = "call `env.reset(seed=0)` once after creating it"
+            env = self.resets_written.get(place.site, "env")
+            remedy = f"call `{env}.reset(seed=0)` once after creating it"
             steps = self.step_values or self._steps_beside(place)
             no_seed = self.seeded_by_method or self.takes_no_seed or 4 in steps
             if place.subject == "vector" or no_seed:
-                remedy = "call `env.seed(0)` once after creating it: this `reset` takes no seed"
+                remedy = f"call `{env}.seed(0)` once after creating it: this `reset` takes no seed"
             elif place.subject == "own":
                 remedy = "give this `reset` a parameter `seed`, pass it on, and pass `seed=0` once, after creating it"
             elif self.may_take_none and not steps:

@@ -50,6 +50,7 @@ from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OF_CUDNN
 from d9mlint.interp.tensors import is_still, no_gradient
+from d9mlint.interp.text import node_text
 from d9mlint.ir.traversal import called_name
 from d9mlint.project.entry_points import has_main_guard
 
@@ -139,8 +140,12 @@ class DeterministicMode(Rule):
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
         if not still and is_unknown_result(self.run, event.obj) and () not in self.changed:
             self.changed[()] = True
-            reason = f"the ops of the result of `{event.obj.api}` are not known"
-            self.reasons.add(((), Step(*self.run.here(event.node), reason, beside=True)))
+            # What a function was given from outside was made by no call.
+            given = f"`{node_text(event.node, event.obj.api)}`"
+            what = given if event.obj.node is None else f"the result of `{event.obj.api}`"
+            self.reasons.add(
+                ((), Step(*self.run.here(event.node), f"the ops of {what} are not known", beside=True))
+            )
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
             if self.run.kb.role(made.api, "hides-ops") is not None and not no_gradient(self.run):

@@ -69,7 +69,7 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if settled is not None:
         return found if settled else [()]
     applied = run.kb.role(name, "calls-on-class")
-    if applied is not None and is_followed(call.owner, applied):
+    if (applied is not None and is_followed(call.owner, applied)) or _makes_own_classes(run, name, call.args):
         return found
     owner, _, method = name.rpartition(".")
     if makes_module(run, owner):
@@ -101,6 +101,18 @@ def _is_looked_at(run: RunView, trainer: v.Value | None, trained: RoleEntry) -> 
     model = trainer.args.get(trained.arg, trained.pos) if isinstance(trainer, (v.Obj, v.Inst)) else None
     return model is not None and all(
         isinstance(one, v.Inst) or (isinstance(one, v.Obj) and is_module(run, one)) for one in flatten(model)
+    )
+
+
+def _makes_own_classes(run: RunView, name: str, args: v.Args) -> bool:
+    """Whether a call makes the model that it trains of a class of the program that it is given, and the data likewise: what
+    they call is looked at there."""
+    made = [one for entry in run.kb.runners(name) if entry.constructs for one in entry.makes]
+    given = [args.get(one.arg, one.pos) for one in made]
+    return bool(given) and all(
+        all(isinstance(cls, v.Cls) for cls in v.alternatives(one))
+        for one in (given[0] or v.UNKNOWN, *given[1:])
+        if one is not None
     )
 
 

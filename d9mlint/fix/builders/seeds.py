@@ -335,7 +335,7 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     # One that is handed to a library is seeded there, and what a library wraps by what it says.
     if not isinstance(call.func, ast.Attribute) or finding.subject == "handed":
         return None
-    by_method = "env.seed(0)" in (finding.help or "")
+    by_method = ".seed(0)`" in (finding.help or "")
     if finding.subject != "space" and not by_method and "reset(seed=0)" not in (finding.help or ""):
         return None
     owner = call.func.value
