@@ -27,6 +27,7 @@ from d9mlint.interp.data import (
     element,
     entropy,
     happens_once,
+    is_counted,
     is_entropy,
     is_graph_dataset,
     keep_items,
@@ -351,6 +352,10 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
+        pairs_of = sample(interp, first, None) if isinstance(first, v.Obj) else []
+        if len(pairs_of) == 1 and isinstance(pairs_of[0], v.Items) and len(pairs_of[0].elts) == 2:
+            # `dict(zip(words, range(len(words))))`
+            items[UNKNOWN_KEY, getattr(node, "start", 0)] = pairs_of[0].elts[1]
     take_over(items, args.kw)
     return v.Mapping(items, is_open)
 
@@ -877,6 +882,8 @@ def _setdefault(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
         return _namespace_dict(interp, owner, name, args, node)
     known = list(owner.items.values())
     owner.open = True
+    if is_counted(default):
+        owner.items[UNKNOWN_KEY, getattr(node, "start", 0)] = default
     if not isinstance(default, (v.Items, v.Mapping)):
         return _namespace_dict(interp, owner, name, args, node)
     return v.join([*known, owner.items.setdefault((UNKNOWN_KEY, getattr(node, "start", 0)), default)])
