@@ -78,6 +78,7 @@ Role = Literal[
     "called-back",
     "calls-at-use",
     "calls-decorated",
+    "gives-decorated",
     "calls-in-steps",
     "calls-in-modes",
     "calls-in-inference",
