@@ -21,6 +21,7 @@ from d9mlint.interp import (
     compared_elements,
     number_uses,
     order_cells,
+    order_coded,
     order_cuts,
     order_encoded,
     order_files,
@@ -1666,6 +1667,8 @@ class Orders:
             target = stmt.targets[0] if isinstance(stmt, m.Assign) and stored else None
             if isinstance(target, m.Name) and frame.func is not None and "." not in target.id:
                 if is_only_tested(interp.whole(frame.file), frame.func.fn, target.id):
+                    return
+                if order_coded.is_only_code(interp, frame.func.fn, target.id):
                     return
             self._number(interp, target, order)
 

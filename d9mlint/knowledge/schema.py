@@ -979,7 +979,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``each_process``, whatever its elements are, or may stay what it was. What is given has a row for each of the ``rows`` of
     the first argument, or of the receiver. What ``flattens`` puts the elements of each element of its first ``argument``
     one after the other, or those of each argument, ``starred`` where a sequence of them is given. Of what ``prompts`` a
-    model, it counts what the texts say, and not in which order they are given. Where the
+    model, it counts what the texts say, and not in which order they are given. What ``compares`` its arguments asks
+    which of their elements are equal, and nothing else of them. Where the
     conditions do not hold, the role is the one given as ``otherwise``.
     """
 
@@ -1031,6 +1032,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rows: Literal["", "argument", "receiver"] = ""
     flattens: Literal["", "argument", "starred"] = ""
     prompts: bool = False
+    compares: bool = False
     otherwise: Literal["", "end", "points", "type"] = ""
     confidence: Sureness = "high"
     note: str = ""
