@@ -448,10 +448,14 @@ class Orders:
         return value
 
     def behind_options(self, value: v.Value) -> Order | None:
-        """The order that a value carries, if it comes about only where options are given."""
+        """The order that a value carries, as far as it comes about only where options are given."""
         order = self.of(value)
-        origins = [self.origins.get(key) for key in order.keys] if order is not None else []
-        return order if all(one is not None and one.place.aside for one in origins) else None
+        keys = [key for key in order.keys if self._is_aside(key)] if order is not None else []
+        return order._replace(keys=tuple(keys)) if order is not None and keys else None
+
+    def _is_aside(self, key: Key) -> bool:
+        origin = self.origins.get(key)
+        return origin is not None and bool(origin.place.aside)
 
     # ------------------------------------------------------------------------------------- deciding
 
