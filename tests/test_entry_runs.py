@@ -1356,6 +1356,18 @@ def test_a_program_with_few_ops_that_vary_is_named_beside_one_with_many() -> Non
     assert found.message.endswith("(also when second.py runs)")
 
 
+def test_an_op_of_an_object_of_unknown_class_is_named_without_one() -> None:
+    text = (
+        "import torch\n\n\ndef fit(net, words):\n"
+        "    mask = net.weight.data.new().resize_((9, 4)).bernoulli_(0.5)\n"
+        "    torch.nn.functional.embedding(words, net.weight * mask).sum().backward()\n\n\n"
+        "torch.manual_seed(0)\nfit(torch.nn.Embedding(9, 4).cuda(), torch.randint(0, 9, (400,)).cuda())\n"
+    )
+    [found] = [f for f in run({"train.py": text}, "1.2").findings() if f.code == "DET302"]
+    assert "; of its ops only `new.resize_`, " in found.message
+    assert found.flow[-1].message.startswith("`new.resize_` may differ between runs with ")
+
+
 def test_a_program_that_never_resumes_is_not_named_beside_one_that_does() -> None:
     keep = (
         "import torch\n\n\ndef save(epoch, net, opt):\n"

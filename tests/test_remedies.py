@@ -54,7 +54,7 @@ def test_a_switch_that_unpacked_options_may_hold_is_set_there(
         "L.Trainer()", "L.Trainer(**yaml.safe_load(open(sys.argv[1]))['trainer'])"
     )
     (found,) = findings(tmp_path, f"import sys, yaml\n{text}", "DET302")
-    assert found.help.endswith("set `deterministic=True` in `yaml.safe_load(...)[...]`")
+    assert found.help.endswith("set `deterministic=True` in `yaml.safe_load(...)['trainer']`")
     assert ("unless" in found.message) is unless
 
 

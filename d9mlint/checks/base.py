@@ -273,9 +273,16 @@ class Reporter:
             return finding
         first = {f.subject: f for f in sorted(held, key=lambda f: f.sort_key, reverse=True)}
         ops = [first[name] for name in sorted(first)]
-        names = listed([f"`{f.subject}`" for f in ops])
+        # Of what class a receiver is may not be known.
+        names = listed([f"`{f.subject.removeprefix('?.')}`" for f in ops])
         steps = [
-            Step(f.path, f.start, f.end, f"`{f.subject}` may differ between runs with {spec}", beside=True)
+            Step(
+                f.path,
+                f.start,
+                f.end,
+                f"`{f.subject.removeprefix('?.')}` may differ between runs with {spec}",
+                beside=True,
+            )
             for f in ops[:_MAX_NOTED]
             if (spec := self._varies_in(f.op))
         ]

@@ -101,6 +101,8 @@ def _configured(config: v.Value | None, key: str) -> bool:
     if isinstance(config, v.Lit):
         # A text that is known names it.
         return isinstance(config.value, str)
+    if isinstance(config, v.Inst):
+        return isinstance(config.attrs.get(key), v.Lit)
     if isinstance(config, v.Mapping) and key in config.items:
         return isinstance(config.items[key], v.Lit)
     if not isinstance(config, v.Mapping | v.Items) or config.open:

@@ -260,6 +260,8 @@ def _order(entry: OrderEntry) -> Iterator[str]:
         yield "  gives a set" if entry.gives == "set" else "  gives several sets"
     if entry.prompts:
         yield "  the order that is written in a text counts"
+    if entry.compares:
+        yield "  it only counts which elements are equal"
     yield from _conditions("only when", entry.when)
     yield from _conditions("not when", entry.unless)
     for test in entry.texts:

@@ -998,9 +998,9 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
-    """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers,
-    lists, sets and memory that are filled later, or objects of classes, where all that was put under unknown keys are;
-    else what came in arbitrary order."""
+    """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers
+    and lists of them, lists, sets and memory that are filled later, or objects of classes, where all that was put under
+    unknown keys are; else what came in arbitrary order."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -1011,6 +1011,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         shapes.form(x) != shapes.NOTHING
         or _is_arbitrary(x)
         or _has_numbers(interp, x)
+        or is_counted(x)
         or _are_objects(x)
         or _is_filled_later(x)
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
@@ -1050,6 +1051,14 @@ def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
 
 
 _MOST_NESTED = 2
+
+
+def is_counted(value: v.Value) -> bool:
+    """Whether a value is a number that the program made of something or counted: which one, is not known."""
+    return isinstance(value, v.Obj) and value.api in _NUMBERS
+
+
+_NUMBERS = (shapes.NUMBER, "builtins.len")
 
 
 def _is_filled_later(value: v.Value) -> bool:

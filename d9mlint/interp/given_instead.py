@@ -68,6 +68,8 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     meant = _on_device(interp, kept, other, option)
     if interp.orders.any:
         meant = interp.orders.carried(meant, interp.orders.behind_options(other))
+        if isinstance(meant, v.Inst):
+            _take_orders(interp, meant, other)
     if (
         isinstance(meant, (v.Inst, v.Obj, v.Items))
         and not interp.importing
@@ -75,6 +77,17 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     ):
         note(interp, meant, other, option)
     return meant
+
+
+def _take_orders(interp: Interp, kept: v.Inst, other: v.Value) -> None:
+    """What the attributes of an object hold is in arbitrary order if it is in the objects which stand in its place where
+    the option is given."""
+    for one in v.alternatives(other):
+        for name, value in list(one.attrs.items()) if isinstance(one, v.Inst) and one is not kept else ():
+            order = interp.orders.behind_options(value)
+            held = kept.attrs.get(name) if order is not None else None
+            if held is v.UNKNOWN or isinstance(held, (v.Obj, v.Items, v.Mapping)):
+                kept.attrs[name] = interp.orders.carried(held, order)
 
 
 def switch(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:

@@ -21,6 +21,7 @@ from d9mlint.interp import (
     compared_elements,
     number_uses,
     order_cells,
+    order_coded,
     order_cuts,
     order_encoded,
     order_files,
@@ -448,10 +449,14 @@ class Orders:
         return value
 
     def behind_options(self, value: v.Value) -> Order | None:
-        """The order that a value carries, if it comes about only where options are given."""
+        """The order that a value carries, as far as it comes about only where options are given."""
         order = self.of(value)
-        origins = [self.origins.get(key) for key in order.keys] if order is not None else []
-        return order if all(one is not None and one.place.aside for one in origins) else None
+        keys = [key for key in order.keys if self._is_aside(key)] if order is not None else []
+        return order._replace(keys=tuple(keys)) if order is not None and keys else None
+
+    def _is_aside(self, key: Key) -> bool:
+        origin = self.origins.get(key)
+        return origin is not None and bool(origin.place.aside)
 
     # ------------------------------------------------------------------------------------- deciding
 
@@ -1689,6 +1694,8 @@ class Orders:
             target = stmt.targets[0] if isinstance(stmt, m.Assign) and stored else None
             if isinstance(target, m.Name) and frame.func is not None and "." not in target.id:
                 if is_only_tested(interp.whole(frame.file), frame.func.fn, target.id):
+                    return
+                if order_coded.is_only_code(interp, frame.func.fn, target.id):
                     return
             self._number(interp, target, order)
 

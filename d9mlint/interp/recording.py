@@ -845,6 +845,7 @@ ROLES = {
     "starts": "makes a program, which a framework starts, of what it decorates or is given, or of derived classes",
     "starts-named": "is imported by files of which a framework starts what has certain names",
     "calls-decorated": "decorates a function that some of its methods call",
+    "gives-decorated": "decorates a function or a class that some of its methods give with other options",
     "delays": "lets the program wait for a time",
     "serves": "has methods that the library calls which is handed an object of it, or the class",
     "called-back": "is called by a trainer at certain times",

@@ -12,7 +12,7 @@ from d9mlint.interp.listening import on, on_call, on_object_attribute
 from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting, Site
-from d9mlint.interp.text import call_text, written
+from d9mlint.interp.text import call_text, with_keys
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ LIGHTNING_TRAINERS = (
 def unpacked(node: Any) -> str:
     """The ``**options`` of a call as they are written, empty for a call that has none."""
     keywords = node.keywords if isinstance(node, m.Call) else []
-    texts = [written(one.value) for one in keywords if one.name is None]
+    texts = [with_keys(one.value) for one in keywords if one.name is None]
     if not texts:
         return ""
     return f"`{texts[0]}`" if len(texts) == 1 and texts[0] != "..." else "what the trainer is given"

@@ -78,6 +78,7 @@ Role = Literal[
     "called-back",
     "calls-at-use",
     "calls-decorated",
+    "gives-decorated",
     "calls-in-steps",
     "calls-in-modes",
     "calls-in-inference",
@@ -980,7 +981,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the first argument, or of the receiver. What ``flattens`` puts the elements of each element of its first ``argument``
     one after the other, or those of each argument, ``starred`` where a sequence of them is given, and ``arrays`` where
     they are no sets. Of what ``prompts`` a
-    model, it counts what the texts say, and not in which order they are given. Where the
+    model, it counts what the texts say, and not in which order they are given. What ``compares`` its arguments asks
+    which of their elements are equal, and nothing else of them. Where the
     conditions do not hold, the role is the one given as ``otherwise``.
     """
 
@@ -1032,6 +1034,7 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rows: Literal["", "argument", "receiver"] = ""
     flattens: Literal["", "argument", "starred", "arrays"] = ""
     prompts: bool = False
+    compares: bool = False
     otherwise: Literal["", "end", "points", "type"] = ""
     confidence: Sureness = "high"
     note: str = ""

@@ -27,6 +27,7 @@ from d9mlint.interp.data import (
     element,
     entropy,
     happens_once,
+    is_counted,
     is_entropy,
     is_graph_dataset,
     keep_items,
@@ -351,6 +352,10 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
+        pairs_of = sample(interp, first, None) if isinstance(first, v.Obj) else []
+        if len(pairs_of) == 1 and isinstance(pairs_of[0], v.Items) and len(pairs_of[0].elts) == 2:
+            # `dict(zip(words, range(len(words))))`
+            items[UNKNOWN_KEY, getattr(node, "start", 0)] = pairs_of[0].elts[1]
     take_over(items, args.kw)
     return v.Mapping(items, is_open)
 
@@ -877,6 +882,8 @@ def _setdefault(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
         return _namespace_dict(interp, owner, name, args, node)
     known = list(owner.items.values())
     owner.open = True
+    if is_counted(default):
+        owner.items[UNKNOWN_KEY, getattr(node, "start", 0)] = default
     if not isinstance(default, (v.Items, v.Mapping)):
         return _namespace_dict(interp, owner, name, args, node)
     return v.join([*known, owner.items.setdefault((UNKNOWN_KEY, getattr(node, "start", 0)), default)])
@@ -1263,11 +1270,27 @@ def _instantiate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value |
     """``hydra.utils.instantiate(cfg.model)``: what ``_target_`` names is called with the other keys, in each part of
     the configuration."""
     config = args.pos[0] if args.pos else args.kw.get("config")
+    if isinstance(config, v.Inst):
+        config = _of_fields(config)
     if not isinstance(config, v.Mapping | v.Items):
         return None
     whole = args.kw.get("_recursive_")
     extra = {name: value for name, value in args.kw.items() if not name.startswith("_") and name != "config"}
     return _built(interp, config, extra, node, whole is None or v.truth(whole) is not False)
+
+
+def _of_fields(config: v.Inst, depth: int = 0) -> v.Value:
+    """A configuration that is an object of a class with fields, but for what has to be given."""
+    if not opt.has_fields(config.cls):
+        return config
+    items: dict[Any, v.Value] = {}
+    for name in {name: None for cls in reversed(config.cls.mro()) for name in cls.fields}:
+        value = config.attrs.get(name, v.UNKNOWN)
+        if isinstance(value, v.Inst) and depth < _MOST_NESTED:
+            value = _of_fields(value, depth + 1)
+        if not opt.is_left_open(value):
+            items[name] = value
+    return v.Mapping(items, attributes=True)
 
 
 def _trainer_of_options(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

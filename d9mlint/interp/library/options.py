@@ -541,11 +541,54 @@ def _stored(interp: Interp, args: v.Args, node: Any) -> v.Value | None:
     """The configuration that the program stored under the name of the one with which a function is called."""
     name = args.get("config_name", 1)
     found = interp.library_attribute(f"{STORED}.{name.value}") if isinstance(name, v.Lit) else None
-    if isinstance(found, v.Cls):
-        return parsed(interp, found, v.NO_ARGS, node)
-    if isinstance(found, v.Inst):
-        as_options(found)
-    return found if isinstance(found, v.Inst | v.Mapping) else None
+    made = _made(interp, found, node)
+    if isinstance(made, v.Inst):
+        _choose(interp, made, node)
+    return made
+
+
+def _made(interp: Interp, stored: v.Value | None, node: Any) -> v.Inst | v.Mapping | None:
+    """The configuration that a class, or an object, is which the program stored."""
+    if isinstance(stored, v.Cls):
+        stored = parsed(interp, stored, v.NO_ARGS, node)
+    if isinstance(stored, v.Inst):
+        as_options(stored)
+    return stored if isinstance(stored, v.Inst | v.Mapping) else None
+
+
+def _choose(interp: Interp, config: v.Inst, node: Any) -> None:
+    """Give the parts of a configuration that are left to a group what its list of defaults chooses of what the program
+    stored for it, or else what they are declared to be: ``optimizer: Adam = MISSING``."""
+    listed = config.attrs.get(_DEFAULTS)
+    for entry in listed.elts if isinstance(listed, v.Items) else ():
+        for group, choice in entry.items.items() if isinstance(entry, v.Mapping) else ():
+            if isinstance(choice, v.Lit) and group in config.attrs:
+                stored = interp.library_attribute(f"{STORED}.{group}/{choice.value}")
+                made = _made(interp, stored, node)
+                if made is not None:
+                    config.attrs[group] = made
+    for cls in config.cls.mro():
+        for stmt in cls.cls.body:
+            if isinstance(stmt, m.AnnAssign) and isinstance(stmt.target, m.Name):
+                name, note = stmt.target.id, stmt.annotation
+                declared = cls.mod.env.read(note.id) if isinstance(note, m.Name) else None
+                if (
+                    is_left_open(config.attrs.get(name))
+                    and isinstance(declared, v.Cls)
+                    and has_fields(declared)
+                ):
+                    config.attrs[name] = parsed(interp, declared, v.NO_ARGS, node)
+
+
+_DEFAULTS = "defaults"
+_LEFT_OPEN = "???"
+
+
+def is_left_open(value: v.Value | None) -> bool:
+    """Whether this stands for what has to be given: ``omegaconf.MISSING``."""
+    if isinstance(value, v.Ext):
+        return value.name.rpartition(".")[2] == "MISSING"
+    return isinstance(value, v.Lit) and value.value == _LEFT_OPEN
 
 
 def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> None:

@@ -359,9 +359,9 @@ def _called_by(interp: Interp, func: v.Func) -> v.Value:
 
 def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value | None:
     """``function.remote(...)`` and ``Actor.remote(...)`` of what a decorator lets run in processes of a library, and
-    ``actor.method.remote(...)``; ``task.submit(...)`` of what it lets run in this one. An actor keeps the state of its
-    process between calls: methods of one that seeds anything are not followed. None for any other method; what a call
-    of a function gives is not known yet."""
+    ``actor.method.remote(...)``; ``task.submit(...)`` of what it lets run in this one, and ``Actor.options(...)``, which
+    gives the same. An actor keeps the state of its process between calls: what the methods of one draw that seeds anything
+    is taken to be seeded. None for any other method; what a call of a function gives is not known yet."""
     owner = member.owner
     if not isinstance(owner, (v.Func, v.Cls)):
         return None
@@ -371,16 +371,56 @@ def remote(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value
     if isinstance(owner, v.Func) and _has_method(interp, whole, "calls-decorated", member.name):
         interp.call(owner, args, node)
         return v.UNKNOWN
+    if _has_method(interp, whole, "gives-decorated", member.name):
+        return owner
     if not _has_method(interp, whole, "new-process", member.name):
         return None
     alone = any(leaves_script_out(interp, interp.kb.canonical(registering(one))) for one in whole.decorated)
-    if isinstance(owner, v.Func):
-        if isinstance(whole, v.Func) or not any(_seeds(interp, one) for one in whole.mro()):
-            in_new_process(interp, owner.fn.name, node, lambda: interp.call(owner, args, node), alone)
+    if isinstance(whole, v.Func):
+        in_new_process(interp, whole.fn.name, node, lambda: interp.call(owner, args, node), alone)
         return v.UNKNOWN
-    return in_new_process(
-        interp, f"{owner.cls.name}.__init__", node, lambda: interp.call(owner, args, node), alone
-    )
+    state = _fresh(interp, alone)
+    if isinstance(owner, v.Func):
+        _go_on_in(interp, owner.receiver, state)
+        name = owner.fn.name
+        if any(_seeds(interp, one) for one in whole.mro()):
+            for generator in interp.kb.generators.values():
+                state.rng[generator.id] = Rng(SEEDED)
+    else:
+        name = f"{owner.cls.name}.__init__"
+
+    def run() -> v.Value:
+        made = interp.call(owner, args, node)
+        _keep_modes(interp, owner.receiver if isinstance(owner, v.Func) else made)
+        return made
+
+    with interp.within(SPAWNED), in_process(interp, name):
+        made = _run_in_state(interp, state, run, node)
+    return v.UNKNOWN if isinstance(owner, v.Func) else made
+
+
+_MODES = "modes of its process"
+"""Attribute of an actor for what its constructor and its methods have set in the process in which it is."""
+
+
+def _keep_modes(interp: Interp, actor: v.Value | None) -> None:
+    """An actor stays in its process: the modes and environment variables that it has set there hold when its methods are
+    called."""
+    if not isinstance(actor, v.Inst):
+        return
+    modes = [one for one in interp.state.modes.items() if one not in interp.module_modes.items()]
+    variables = interp.state.env.items()
+    if modes or variables:
+        actor.attrs[_MODES] = v.Lit((tuple(modes), tuple(variables)))
+
+
+def _go_on_in(interp: Interp, actor: v.Value | None, state: State) -> None:
+    """Let a state be that of the process of an actor."""
+    kept = actor.attrs.get(_MODES) if isinstance(actor, v.Inst) else None
+    if isinstance(kept, v.Lit):
+        modes, variables = kept.value
+        state.modes.update(modes)
+        state.env.update(variables)
 
 
 def _has_method(interp: Interp, decorated: v.Func | v.Cls, role_of: Role, method: str) -> bool:
