@@ -74,6 +74,29 @@ def test_the_remedy_of_a_wrapped_environment_passes_no_seed_to_reset(tmp_path: P
     assert one.fix is None
 
 
+SPACES = {
+    "space.sample()": ("space.sample()", "call `space.seed(0)` once"),
+    "env.spaces['a'].sample()": ("env.spaces[...].sample()", "pass `seed=0` where the space is made"),
+    "env.space_of('a').sample()": ("env.space_of(...).sample()", "pass `seed=0` where the space is made"),
+}
+
+
+@pytest.mark.parametrize("sample", SPACES)
+def test_a_space_that_the_program_makes_is_named_as_it_is_written(tmp_path: Path, sample: str) -> None:
+    text = (
+        "from gymnasium.spaces import Discrete\n\nclass Env:\n    spaces = {'a': Discrete(4)}\n\n"
+        "    def space_of(self, agent):\n        return Discrete(4)\n\n"
+        f"env, space = Env(), Discrete(4)\nprint({sample})\n"
+    )
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    (one,) = [one.finding for one in lint(tmp_path, {}).items if one.finding.code == "DET111"]
+    written, remedy = SPACES[sample]
+    assert one.message.startswith(f"`{written}` draws")
+    assert one.help == remedy
+    (tmp_path / "train.py").write_text(text.replace("Discrete(4)", "Discrete(4, seed=0)"), encoding="utf-8")
+    assert [one for one in lint(tmp_path, {}).items if one.finding.code == "DET111"] == []
+
+
 EPISODES = {
     "once": ("    env = gym.make('CartPole-v1')\n    print(env.reset())\n\nplay()\n", True),
     "in a loop": (

@@ -81,11 +81,25 @@ def test_deterministic_mode_names_the_first_call_for_which_it_matters(tmp_path: 
     for layer, said in (
         ("nn.Conv1d(2, 2, 3)", "`torch.nn.Conv1d` may differ between runs without the mode"),
         ("somewhere.Layer()", "the ops of `somewhere.Layer` are not known"),
+        (
+            "somewhere.Layer(), nn.Conv1d(2, 2, 3)",
+            "`torch.nn.Conv1d` may differ between runs without the mode",
+        ),
     ):
         (tmp_path / "train.py").write_text(text.format(layer))
         found = lint(tmp_path, {"device": "cuda", "torch-version": "2.12"}).items
         (mode,) = [one.finding for one in found if one.finding.code == "DET302"]
         assert [step.message for step in mode.flow] == [said]
+
+
+def test_a_line_that_cannot_be_parsed_may_run_any_op(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\n!pip install somewhere\n\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+        "model(torch.ones(8, 2, device='cuda')).mean().backward()\ntorch.save(model, 'model.pt')\n"
+    )
+    found = lint(tmp_path, {"device": "cuda", "torch-version": "2.12"}).items
+    (mode,) = [one.finding for one in found if one.finding.code == "DET302"]
+    assert [step.message for step in mode.flow] == ["the ops of a line that cannot be parsed are not known"]
 
 
 def test_what_raises_in_the_mode_of_newer_releases_is_fixed_first(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -198,8 +199,22 @@ def own_option(options: Active) -> str:
     return options.innermost_but(A_GPU)
 
 
+_CONSTANTS = {"pi": math.pi, "tau": math.tau, "e": math.e}
+_WITH_CONSTANTS = frozenset({"math", "numpy", "torch"})
+"""Modules that have these constants."""
+
+
+def _constant(value: v.Value) -> v.Value:
+    """A constant of a library as the number that it is."""
+    if not isinstance(value, v.Ext):
+        return value
+    module, _, name = value.name.rpartition(".")
+    return v.Lit(_CONSTANTS[name]) if name in _CONSTANTS and module in _WITH_CONSTANTS else value
+
+
 def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.Value:
     """``left op right``: literals are folded, tensors and entropy stay what they are."""
+    left, right = _constant(left), _constant(right)
     if (
         isinstance(left, v.Lit)
         and isinstance(right, v.Lit)

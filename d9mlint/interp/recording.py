@@ -766,6 +766,7 @@ ROLES = {
     "equals-no-text": "makes an object that equals no text",
     "names-dimension": "names a dimension of its input",
     "no-weights": "is a layer that has no weights",
+    "applies-function": "is a layer that gives what a function makes of its inputs",
     "parts": "gives several tensors that share the memory of what it is given",
     "configuration": "gives a configuration, of which what the program does not set has its default",
     "merges-configurations": "gives a configuration with the content of all that it is given",

@@ -59,6 +59,7 @@ Role = Literal[
     "all-different",
     "allocates",
     "applies",
+    "applies-function",
     "applies-to-items",
     "asks-for-gpu",
     "asks-for-group",

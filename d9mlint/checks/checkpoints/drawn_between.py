@@ -122,8 +122,10 @@ class DrawnBetween:
         self.later_draws.append(Drawn(rng, place, name, at, tests_around(self.run, node), place.given, began))
 
     def _rounds(self, node: m.Call) -> tuple[InRound, ...]:
-        """Where a call is in the loops of its process."""
-        found = (in_round(self.run, loop, node) for loop in own_loops(self.run))
+        """Where a call is in the loops of its process. What the statement of a loop draws, as a loader does that it goes
+        through, it draws before its rounds."""
+        loops = (loop for loop in own_loops(self.run) if loop.stmt is not self.run.statement)
+        found = (in_round(self.run, loop, node) for loop in loops)
         return tuple(one for one in found if one is not None)
 
     def _may_count(self, node: m.Call) -> bool:

@@ -107,6 +107,10 @@ def _given(call: CallEvent, names: tuple[str, ...]) -> tuple[str, v.Value | None
     return next(((name, call.args.kw[name]) for name in names if name in call.args.kw), (names[0], None))
 
 
+_AT_HAND = ("numpy.", "tf.data.", "tf.Tensor", "tf.Variable")
+"""The beginnings of the types of arrays, tensors and datasets."""
+
+
 class KerasWorkers(Rule):
     """DET208: several workers feed one Keras model."""
 
@@ -118,6 +122,8 @@ class KerasWorkers(Rule):
         if not self._is_model(call):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
+        if self._is_at_hand(call, data):
+            return
         name, workers = _given(call, _WORKERS)
         option, processes = _given(call, _PROCESSES)
         validation = call.args.kw.get("validation_data")
@@ -163,6 +169,15 @@ class KerasWorkers(Rule):
                 targets=targets,
                 remedy=("0" if pipeline or shared else "1",),
             )
+
+    def _is_at_hand(self, call: CallEvent, data: v.Value | None) -> bool:
+        """Whether the data are arrays, which have their targets beside them, or a dataset of TensorFlow: no worker prepares
+        batches of these, whatever their number is."""
+        targets = call.args.get("y", 1) if call.api.endswith(".fit") else None
+        if targets is not None and not isinstance(targets, v.Lit) and v.is_none(targets) is not True:
+            return True
+        types = owner_types(self.run, data) if data is not None else []
+        return any(one.startswith(_AT_HAND) for one in types)
 
     def _counted(self, call: CallEvent, workers: v.Value | None, data: v.Value | None) -> bool:
         """Whether there are as many workers as processors, or a part of these, and something is drawn for the batches

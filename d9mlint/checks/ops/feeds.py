@@ -78,7 +78,29 @@ def feed_of(interp: RunView, value: v.Value, depth: int = 0) -> Feed:
     layer = value.owner
     if isinstance(layer, v.Obj) and value.api.endswith(CALLED) and interp.kb.role(layer.api, "no-weights"):
         return joined([feed_of(interp, one, depth + 1) for one in value.args.values()])
-    return Feed(whole=is_fixed(interp, value))
+    if is_fixed(interp, value):
+        return Feed()
+    if isinstance(layer, v.Obj) and value.api.endswith(CALLED):
+        return _feed_of_function(interp, layer, value, depth)
+    known = interp.kb.tensor(value.api) if value.api.startswith("tf.") else None
+    given = list(value.args.values()) if known is not None and known.grad == "inputs" else []
+    return joined([feed_of(interp, one, depth + 1) for one in given]) if given else Feed(whole=False)
+
+
+def _feed_of_function(interp: RunView, layer: v.Obj, value: v.Obj, depth: int) -> Feed:
+    """What a tensor is computed of that is what a function makes of the inputs of a layer."""
+    role = interp.kb.role(layer.api, "applies-function")
+    function = layer.args.get(role.arg, role.pos) if role is not None else None
+    if role is None or not isinstance(function, v.Func):
+        return Feed(whole=False)
+    more = layer.args.kw.get(role.more[0], v.Mapping({}))
+    if not isinstance(more, v.Mapping) or more.open or not all(isinstance(key, str) for key in more.items):
+        return Feed(whole=False)
+    with interp.fork() as fork:
+        made = fork.call(
+            function, v.Args(list(value.args.pos), {str(k): x for k, x in more.items.items()}), None
+        )
+    return feed_of(interp, made, depth + 1)
 
 
 def joined(feeds: list[Feed]) -> Feed:
@@ -88,18 +110,35 @@ def joined(feeds: list[Feed]) -> Feed:
 
 def reached_by(interp: RunView, model: v.Obj, args: v.Args) -> list[Site]:
     """Where the inputs of a model are made that it is given what may depend on variables for."""
-    wanted, given = model.args.get("inputs", 0), args.get("inputs", 0)
-    pairs = [(wanted, given)]
-    if isinstance(wanted, v.Items):
-        if not isinstance(given, v.Items) or wanted.open or given.open or len(wanted.elts) != len(given.elts):
-            return [ANY_INPUT]
-        pairs = list(zip(wanted.elts, given.elts, strict=True))
+    pairs = _given(model, args)
+    if pairs is None:
+        return [ANY_INPUT]
     found: list[Site] = []
     for one, value in pairs:
-        if value is None or not detached(value):
+        if value is None or not (detached(value) or is_fixed(interp, value)):
             feed = feed_of(interp, one) if one is not None else Feed(whole=False)
             found += sorted(feed.inputs) if feed.inputs and feed.whole else [ANY_INPUT]
     return found
+
+
+def left_by(interp: RunView, model: v.Obj, args: v.Args) -> list[Site]:
+    """Where the inputs of a model are made that it is given what depends on no variable for."""
+    given = [
+        one
+        for one, value in _given(model, args) or ()
+        if one is not None and value is not None and (detached(value) or is_fixed(interp, value))
+    ]
+    return [site for one in given for site in sorted(feed_of(interp, one).inputs)]
+
+
+def _given(model: v.Obj, args: v.Args) -> list[tuple[v.Value | None, v.Value | None]] | None:
+    """The inputs of a model with what it is given for them; None where that is not known."""
+    wanted, given = model.args.get("inputs", 0), args.get("inputs", 0)
+    if isinstance(wanted, v.Items):
+        if not isinstance(given, v.Items) or wanted.open or given.open or len(wanted.elts) != len(given.elts):
+            return None
+        return list(zip(wanted.elts, given.elts, strict=True))
+    return [(wanted, given)]
 
 
 class Stack(NamedTuple):
@@ -117,6 +156,8 @@ class Feeds:
     run: RunView
     reached = noted(list[Site])
     """Where inputs of models are made through which gradients may go to what another model gives."""
+    left = noted(list[Site])
+    """Where inputs of models are made for which a tape sees what depends on no variable."""
     fed_by = remembered_table(tuple[str, int], Feed)
     """What layers without weights are called with, by where they are made."""
     stacks = remembered_table(tuple[str, int], Stack)

@@ -17,7 +17,7 @@ from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
 from d9mlint.checks.ops.consumers import returned_places, stops_gradient
 from d9mlint.checks.ops.dimensions import has_more
-from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed, reached_by
+from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed, left_by, reached_by
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
@@ -292,6 +292,8 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
             self.composed.add(True)
             for site in reached_by(self.run, obj, args):
                 self.reached.add(site)
+            for site in left_by(self.run, obj, args) if _in_tape(self.run) else ():
+                self.left.add(site)
         for entry in self.run.kb.ops(obj.api):
             if entry.only_seen and entry.at == "use" and gradients.is_taken_of_layer(self.run, obj):
                 looked_up = CallEvent(f"{obj.api}{CALLED}", args, node)
@@ -979,7 +981,10 @@ _GIVING_LAYERS = ("children", "modules", "get_submodule")
 def _only_fed(rule: Ops, made: tuple[str, int]) -> bool:
     """Whether a layer works on inputs of models of which no gradient is taken, and on nothing else."""
     feed = rule.fed_by.get(made)
-    if feed is None or not feed.whole or rule.watches or TF_TAPE in rule.run.places:
+    if feed is None or not feed.whole or rule.watches:
+        return False
+    if TF_TAPE in rule.run.places and not (feed.inputs and feed.inputs.issubset(rule.left)):
+        # What the tape sees a model be given may depend on variables.
         return False
     return feed.inputs.isdisjoint(rule.reached) and ANY_INPUT not in set(rule.reached)
 

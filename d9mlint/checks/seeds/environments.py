@@ -128,7 +128,9 @@ class Environments(Rule):
             ):
                 seed = owner.args.kw.get(entry.seed_arg) if isinstance(owner, v.Obj) else None
                 if seed is None or v.is_none(seed) is True:
-                    self._sample(Where(self.run, call.node, call_text(call).removesuffix(".sample")), None)
+                    func = call.node.func if isinstance(call.node, m.Call) else None
+                    text = written(func.value) if isinstance(func, m.Attr) else "space"
+                    self._sample(Where(self.run, call.node, text), None)
                     self.samples_own = True
         if name == "sample":
             return
@@ -469,11 +471,15 @@ class Environments(Rule):
         sample = self._unseeded_sample()
         if sample is not None:
             space = sample.subject if self.samples_own else f"env.{sample.subject}"
+            space = self.spaces_written.get(sample.site, space)
             self.report(
                 "DET111",
                 sample,
                 f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
-                f"call `{self.spaces_written.get(sample.site, space)}.seed(0)` once",
+                # What a call gives may be another space each time.
+                f"call `{space}.seed(0)` once"
+                if "..." not in space
+                else "pass `seed=0` where the space is made",
                 subject="space",
             )
         for kind, draw in self.own_draws.items():

@@ -52,6 +52,7 @@ from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OF_CUDNN
 from d9mlint.interp.tensors import is_still, no_gradient
 from d9mlint.interp.text import node_text
 from d9mlint.ir.traversal import called_name
+from d9mlint.ir.unread import UNKNOWN as UNREAD
 from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class DeterministicMode(Rule):
     late = remembered(bool)
     used = marks_path(bool)
     changed = remembered_table(tuple[str, ...], bool)
-    """What deterministic mode may change of what the program calls, by the modes with which it does not."""
+    """What deterministic mode may change of what the program calls, by the modes with which it does not; whether it is
+    known to change anything of one of them."""
     layers = remembered_table(tuple[str, int, tuple[str, ...]], bool)
     """The modules of libraries whose backward pass alone it may change, by where they are made, with the same modes."""
     passed_back = remembered_table(tuple[str, int], bool)
@@ -91,8 +93,9 @@ class DeterministicMode(Rule):
     wrappers = remembered_table(tuple[str, int], bool)
     iterated = remembered_table(tuple[str, int], bool)
     """What code that is not known makes of loaders, by where that is, and what of it is iterated."""
-    reasons = noted(list[tuple[Hashable, Step]])
-    """What the first of each of these was, by its key."""
+    reasons = noted(list[tuple[Hashable, Step, bool]])
+    """What the first of each of these was, by its key, and whether that is known to vary: nobody knows what ops the others
+    are."""
     hidden = remembered_table(str, bool)
     """What gave models, called with gradients, of which nobody knows what ops they call."""
 
@@ -103,7 +106,7 @@ class DeterministicMode(Rule):
         if name != call.api and makes_module(self.run, name):
             # Where it was made, it has been looked at.
             return
-        if () not in self.changed:
+        if not self.changed.get(()) and (() not in self.changed or has_known_ops(self.run, call)):
             made = self.run.here(call.node)
             for excused in changes(self.run, call):
                 if not excused and wraps_loader(self.run, call):
@@ -115,18 +118,20 @@ class DeterministicMode(Rule):
 
     def _note(self, of: Table[K, bool], key: K, call: CallEvent) -> None:
         """Note that the mode may change something in a call."""
-        if key not in of:
-            of[key] = True
+        known = has_known_ops(self.run, call)
+        if key not in of or (known and not of[key]):
+            of[key] = known
             name = call.api.removesuffix(CALLED)
             name = called_name(call.node) if name.startswith("?") else name
             text = f"`{name}`" if name else "what is called here"
-            known = has_known_ops(self.run, call)
+            if name == UNREAD:
+                text = "a line that cannot be parsed"
             reason = (
                 f"{text} may differ between runs without the mode"
                 if known
                 else f"the ops of {text} are not known"
             )
-            self.reasons.add((key, Step(*self.run.here(call.node), reason, beside=True)))
+            self.reasons.add((key, Step(*self.run.here(call.node), reason, beside=True), known))
 
     @on(ObjectCallEvent)
     def called(self, event: ObjectCallEvent) -> None:
@@ -139,13 +144,12 @@ class DeterministicMode(Rule):
             module = (event.obj.file.path, event.obj.node.end)
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
         if not still and is_unknown_result(self.run, event.obj) and () not in self.changed:
-            self.changed[()] = True
+            self.changed[()] = False
             # What a function was given from outside was made by no call.
             given = f"`{node_text(event.node, event.obj.api)}`"
             what = given if event.obj.node is None else f"the result of `{event.obj.api}`"
-            self.reasons.add(
-                ((), Step(*self.run.here(event.node), f"the ops of {what} are not known", beside=True))
-            )
+            step = Step(*self.run.here(event.node), f"the ops of {what} are not known", beside=True)
+            self.reasons.add(((), step, False))
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
             if self.run.kb.role(made.api, "hides-ops") is not None and not no_gradient(self.run):
@@ -171,9 +175,9 @@ class DeterministicMode(Rule):
             and may_change(self.run.kb, decorator.name)
             and () not in self.changed
         ):
-            self.changed[()] = True
+            self.changed[()] = False
             reason = f"the ops of what `{decorator.name}` decorates are not known"
-            self.reasons.add(((), Step(*self.run.here(event.node), reason, beside=True)))
+            self.reasons.add(((), Step(*self.run.here(event.node), reason, beside=True), False))
 
     @on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
     def mode(self, call: CallEvent) -> None:
@@ -329,7 +333,8 @@ class DeterministicMode(Rule):
         )
 
     def _matters(self) -> tuple[bool, Step | None]:
-        """Whether deterministic mode may change something beside the ops that are reported, and the first such thing."""
+        """Whether deterministic mode may change something beside the ops that are reported, and the first such thing: one of
+        which it is known, if there is any."""
         if self.run.exhausted:
             return True, None
         found: list[tuple[Hashable, tuple[str, ...]]] = [
@@ -342,7 +347,9 @@ class DeterministicMode(Rule):
             ),
         ]
         deciding = {key for key, modes in found if not any(map(self._is_on, modes))}
-        return bool(deciding), next((step for key, step in self.reasons if key in deciding), None)
+        reasons = [(step, known) for key, step, known in self.reasons if key in deciding]
+        first = next((step for step, known in reasons if known), reasons[0][0] if reasons else None)
+        return bool(deciding), first
 
     def _is_on(self, mode: str) -> bool:
         """Whether another mode is on wherever the program trains, as in a process that it starts, or at its end."""

@@ -75,7 +75,13 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if makes_module(run, owner):
         # Models of libraries are modules.
         name = f"{_MODULE}.{method}" if _is_unchanged(run.kb, f"{_MODULE}.{method}") else name
+    elif owner.endswith(CALLED) and makes_module(run, owner.removesuffix(CALLED)):
+        # What their modules give are tensors.
+        name = f"{TENSOR}.{method}"
     if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) or _is_of_optimizer(run, call):
+        return found
+    if any("cuda" in entry.devices and not _is_switched(entry) for entry in run.kb.ops(name)):
+        # What is known to vary in it is reported at its place.
         return found
     return [()]
 

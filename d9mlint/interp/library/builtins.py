@@ -1119,7 +1119,7 @@ def _piped(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -
 
 def _module_apply(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.apply(init)`` runs the function on every submodule and returns the model."""
-    if isinstance(owner, v.Inst):
+    if isinstance(owner, v.Inst) or (isinstance(owner, v.Obj) and is_module(interp, owner)):
         for value in args.pos:
             if isinstance(value, (v.Func, v.Partial)):
                 interp.call(value, v.Args([v.UNKNOWN]), node)
@@ -1537,6 +1537,8 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.cpu": _self,
     "*.half": _self,
     "*.float": _self,
+    "*.double": _self,
+    "*.bfloat16": _self,
     "*.train": _training,
     "*.eval": _training,
     "*.manual_seed": _self,
