@@ -855,7 +855,11 @@ def test_the_edit_of_a_trainer_is_what_its_help_says(
 
 
 RESETS = {
-    "inherited seed": ("self.env.reset()", "ob, reward, done, info = env.step(1)", "call `env.seed(0)` once"),
+    "inherited seed": (
+        "self.env.reset()",
+        "ob, reward, done, info = env.step(1)",
+        "call `self.env.seed(0)` once",
+    ),
     "no seed": ("self.env.reset()", "env.step(1)", "give this `reset` a parameter `seed`"),
 }
 
@@ -892,6 +896,23 @@ def test_an_environment_is_seeded_as_its_release_does(
 ) -> None:
     (tmp_path / "requirements.txt").write_text(f"{required}\n")
     text = f"import {library}\n\nenv = {library}.make('Pong-v4')\nstate = env.reset()\nprint(state)\n"
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
+@pytest.mark.parametrize(
+    ("reset", "expected"),
+    [
+        ("world.reset()", "call `world.reset(seed=0)` once after creating it"),
+        ("held.inner.reset()", "call `held.inner.reset(seed=0)` once after creating it"),
+        ("[world][0].reset()", "call `env.reset(seed=0)` once after creating it"),
+    ],
+)
+def test_an_environment_is_named_as_the_program_writes_it(tmp_path: Path, reset: str, expected: str) -> None:
+    text = (
+        "from types import SimpleNamespace\n\nimport gymnasium as gym\n\nworld = gym.make('CartPole-v1')\n"
+        f"held = SimpleNamespace(inner=world)\nprint({reset})\n"
+    )
     (found,) = findings(tmp_path, text, "DET111")
     assert found.help == expected
 
