@@ -43,9 +43,16 @@ class PathName(NamedTuple):
         """What two ways to write a path have in common."""
         return (posixpath.normpath(self.text), *sorted(self.options))
 
+    def by_default(self) -> str:
+        """The path by the defaults of options; empty where a part of it is not known then."""
+        return "" if _MARK in self.text else posixpath.normpath(self.text)
+
+
+_MARK = "\0"
+
 
 def _mark(what: object) -> str:
-    return f"\0{what}\0"
+    return f"{_MARK}{what}{_MARK}"
 
 
 def path_name(run: RunView, value: v.Value, depth: int = 0) -> PathName | None:
