@@ -49,6 +49,7 @@ CallKind = Literal[
     "fits-in-processes",
     "fits-parts",
     "runs-methods",
+    "saves-models",
     "shows",
     "tells",
     "writes-functions",
