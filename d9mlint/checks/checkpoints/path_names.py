@@ -81,6 +81,17 @@ def path_name(run: RunView, value: v.Value, depth: int = 0) -> PathName | None:
     return None
 
 
+def called_by_default(run: RunView, path: v.Value) -> set[str]:
+    """What the files are called that a path may name, by the defaults of options, where that is known."""
+    known = (path_name(run, one) for one in v.alternatives(path) if v.is_none(one) is not True)
+    return {name for one in known if one is not None and (name := one.by_default())}
+
+
+def with_ending(name: str, ending: str) -> str:
+    """The name of a file with an ending that a library adds if there is none."""
+    return name if "." in posixpath.basename(name) else f"{name}{ending}"
+
+
 def _of_parts(run: RunView, parts: list[v.Value], by: str, depth: int) -> PathName | None:
     found = [path_name(run, one, depth + 1) for one in parts]
     known = [one for one in found if one is not None]
