@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from support import lint
@@ -879,7 +880,11 @@ def test_the_edit_of_a_trainer_is_what_its_help_says(
 
 
 RESETS = {
-    "inherited seed": ("self.env.reset()", "ob, reward, done, info = env.step(1)", "call `env.seed(0)` once"),
+    "inherited seed": (
+        "self.env.reset()",
+        "ob, reward, done, info = env.step(1)",
+        "call `self.env.seed(0)` once",
+    ),
     "no seed": ("self.env.reset()", "env.step(1)", "give this `reset` a parameter `seed`"),
 }
 
@@ -940,6 +945,23 @@ def test_an_environment_is_named_as_the_program_writes_it(
     text = (
         "import gym\n\n\nclass Play:\n    def __init__(self):\n        self.all = {}\n"
         f"        {name} = gym.make('Pong-v4')\n        print({name}.reset())\n\n\nPlay()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
+@pytest.mark.parametrize(
+    ("reset", "expected"),
+    [
+        ("world.reset()", "call `world.reset(seed=0)` once after creating it"),
+        ("held.inner.reset()", "call `held.inner.reset(seed=0)` once after creating it"),
+        ("[world][0].reset()", "call `env.reset(seed=0)` once after creating it"),
+    ],
+)
+def test_an_environment_is_named_as_it_is_held(tmp_path: Path, reset: str, expected: str) -> None:
+    text = (
+        "from types import SimpleNamespace\n\nimport gymnasium as gym\n\nworld = gym.make('CartPole-v1')\n"
+        f"held = SimpleNamespace(inner=world)\nprint({reset})\n"
     )
     (found,) = findings(tmp_path, text, "DET111")
     assert found.help == expected
@@ -1165,6 +1187,75 @@ def test_states_are_not_restored_where_something_is_drawn_before_the_loop(
     (found,) = findings(tmp_path, text, "DET601")
     assert (found.fix is None) is bool(help)
     assert found.help == f"save the missing state and restore it when resuming{help}"
+
+
+GOES_ON = """\
+import os
+
+import torch
+from torch import nn
+
+
+def main():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
+    adam = torch.optim.Adam(net.parameters())
+    first = 0
+    if os.path.exists("last.pt"):
+        state = torch.load("last.pt")
+        net.load_state_dict(state{0}["net"])
+        adam.load_state_dict(state{0}["adam"])
+        first = state["epoch"]
+    for epoch in range(first, 9):
+        net(torch.ones(4, 4)).mean().backward()
+        adam.step()
+{1}
+
+
+main()
+"""
+NESTED = '{"parts": {"net": net.state_dict(), "adam": adam.state_dict()}, "epoch": epoch + 1}'
+STORED = {
+    "call": (
+        "",
+        'torch.save(dict(net=net.state_dict(), adam=adam.state_dict(), epoch=epoch + 1), "last.pt")',
+        ", torch_rng_state=torch.get_rng_state()",
+    ),
+    "nested": ('["parts"]', f'torch.save({NESTED}, "last.pt")', ', "torch_rng_state": torch.get_rng_state()'),
+    "updated by keyword": (
+        "",
+        'state = {"epoch": epoch + 1}\nstate.update(net=net.state_dict(), adam=adam.state_dict())\n'
+        'torch.save(state, "last.pt")',
+        '        state["torch_rng_state"] = torch.get_rng_state()\n',
+    ),
+    "updated with a dictionary": (
+        "",
+        'state = dict(epoch=epoch + 1)\nstate.update({"net": net.state_dict(), "adam": adam.state_dict()})\n'
+        'torch.save(state, "last.pt")',
+        '        state["torch_rng_state"] = torch.get_rng_state()\n',
+    ),
+    "in branches": (
+        "",
+        'if epoch:\n    state = {"net": net.state_dict(), "adam": adam.state_dict(), "epoch": epoch + 1}\n'
+        'else:\n    state = {"net": net.state_dict(), "adam": adam.state_dict(), "epoch": epoch + 1}\n'
+        'torch.save(state, "last.pt")',
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_state_is_added_however_the_dictionary_is_made(tmp_path: Path, name: str) -> None:
+    part, saved, expected = STORED[name]
+    text = GOES_ON.format(part, indent(saved, " " * 8))
+    (found,) = findings(tmp_path, text, "DET601")
+    if not expected:
+        assert found.fix is None
+        return
+    assert found.fix is not None
+    save, restore = found.fix.edits
+    assert save.content == expected
+    assert restore.content.strip() == 'torch.set_rng_state(state["torch_rng_state"].cpu())'
 
 
 @pytest.mark.parametrize("late", [False, True])

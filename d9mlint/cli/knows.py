@@ -190,6 +190,7 @@ _DOES: dict[CallKind, str] = {
     "fits-in-processes": "fits copies of the estimators that it was made with in worker processes",
     "fits-parts": "fits the estimators that it was made with",
     "runs-methods": "runs methods of the objects that it is given, or of its receiver",
+    "saves-models": "writes the weights of a model into a file or sends them somewhere",
     "shows": "shows something on the screen",
     "tells": "prints what it is given, writes it into a log, or has the system do something with it",
     "writes-functions": "writes or shows results",

@@ -68,6 +68,15 @@ class Cursor:
         self.i = i + 1
         return i
 
+    def only_called(self, name: str) -> bool:
+        """Whether the file does nothing with a name but call it, so that it is no name that the file defines."""
+        texts = self.texts
+        return all(
+            texts[i - 1] == "." or (texts[i - 1] != "def" and texts[i + 1] == "(")
+            for i, text in enumerate(texts[:-1])
+            if text == name
+        )
+
     def extent(self, start: int, end: int) -> None:
         """Note the span of a simple statement or of a header."""
         if self.extents is not None:

@@ -323,28 +323,28 @@ def _comparison(c: Cursor, node: Node) -> Expr:
 _CHAINS = {"all": "and", "any": "or"}
 
 
-def tested(test: Expr) -> Expr:
+def tested(c: Cursor, test: Expr) -> Expr:
     """A test, of which ``all([a, b])`` is ``a and b``, and ``any([a, b])`` is ``a or b``, where the elements call nothing: a
     list has all of them computed."""
     if isinstance(test, Unary) and test.op == "not":
-        return Unary(test.op, tested(test.operand))
+        return Unary(test.op, tested(c, test.operand))
     links: list[BoolOp] = []
     while isinstance(test, BoolOp):
         links.append(test)
         test = test.left
     if links:
-        test = tested(test)
+        test = tested(c, test)
         for link in reversed(links):
-            test = BoolOp(link.op, test, tested(link.right))
+            test = BoolOp(link.op, test, tested(c, link.right))
         return test
     if not isinstance(test, Call) or not isinstance(test.func, Name) or len(test.args) != 1 or test.keywords:
         return test
     op, given = _CHAINS.get(test.func.id), test.args[0]
-    if op is None or not isinstance(given, Seq) or not given.elts:
+    if op is None or not isinstance(given, Seq) or not given.elts or not c.only_called(test.func.id):
         return test
     if any(isinstance(one, (Call, Star, Wait, Walrus)) for one in nodes(given.elts)):
         return test
-    chain, *others = map(tested, given.elts)
+    chain, *others = (tested(c, one) for one in given.elts)
     for one in others:
         chain = BoolOp(op, chain, one)
     return chain
@@ -354,7 +354,7 @@ def _ifexp(c: Cursor, node: Node) -> Expr:
     c.i += len(node.lpar)
     body = lower(c, node.body)
     c.word("if")
-    test = tested(lower(c, node.test))
+    test = tested(c, lower(c, node.test))
     c.word("else")
     orelse = lower(c, node.orelse)
     c.i += len(node.rpar)

@@ -216,7 +216,7 @@ def _if(c: Cursor, node: Node, out: list[Stmt]) -> None:
     current = node
     while current.__class__ is cst.If:
         first = c.word(word)
-        test = tested(lower(c, current.test))
+        test = tested(c, lower(c, current.test))
         start, end = _span(c, first)
         arms.append((test, block(c, current.body), start, end))
         current = current.orelse
@@ -251,7 +251,7 @@ def _for(c: Cursor, node: Node, out: list[Stmt]) -> None:
 
 def _while(c: Cursor, node: Node, out: list[Stmt]) -> None:
     first = c.word("while")
-    test = tested(lower(c, node.test))
+    test = tested(c, lower(c, node.test))
     start, end = _span(c, first)
     body = _loop(c, node.body)
     out.append(While(test, body, _else(c, node.orelse), start, end))

@@ -108,5 +108,10 @@ def _read(firsts: list[v.Value]) -> Start | None:
         held = [key] if key is not None else v.alternatives(first)
         given = next((one for one in held if isinstance(one, v.Lit) and one.option), None)
         if given is not None:
-            return Start(None, given.option, not given.value)
+            return Start(None, given.option, _is_first(given.value))
     return None
+
+
+def _is_first(number: object) -> bool:
+    """Whether a number is that of the first round of all: people count from zero, or from one."""
+    return not number or (type(number) is int and number == 1)

@@ -43,9 +43,16 @@ class PathName(NamedTuple):
         """What two ways to write a path have in common."""
         return (posixpath.normpath(self.text), *sorted(self.options))
 
+    def by_default(self) -> str:
+        """The path by the defaults of options; empty where a part of it is not known then."""
+        return "" if _MARK in self.text else posixpath.normpath(self.text)
+
+
+_MARK = "\0"
+
 
 def _mark(what: object) -> str:
-    return f"\0{what}\0"
+    return f"{_MARK}{what}{_MARK}"
 
 
 def path_name(run: RunView, value: v.Value, depth: int = 0) -> PathName | None:
@@ -72,6 +79,17 @@ def path_name(run: RunView, value: v.Value, depth: int = 0) -> PathName | None:
         if found is not None:
             return PathName(_mark(f"{value.api}({found.text})"), found.options)
     return None
+
+
+def called_by_default(run: RunView, path: v.Value) -> set[str]:
+    """What the files are called that a path may name, by the defaults of options, where that is known."""
+    known = (path_name(run, one) for one in v.alternatives(path) if v.is_none(one) is not True)
+    return {name for one in known if one is not None and (name := one.by_default())}
+
+
+def with_ending(name: str, ending: str) -> str:
+    """The name of a file with an ending that a library adds if there is none."""
+    return name if "." in posixpath.basename(name) else f"{name}{ending}"
 
 
 def _of_parts(run: RunView, parts: list[v.Value], by: str, depth: int) -> PathName | None:

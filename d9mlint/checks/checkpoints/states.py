@@ -30,6 +30,7 @@ from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.stopping import best_of, ends_by, stoppers
 from d9mlint.checks.checkpoints.trained import TrainedModels
 from d9mlint.checks.checkpoints.training_objects import STATE_OF_JAX, training_in
+from d9mlint.checks.checkpoints.unread_parts import Part, UnreadParts
 from d9mlint.checks.checkpoints.weights import (
     WHOLE,
     File,
@@ -267,7 +268,9 @@ def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
-class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, TrainedModels, Rule):
+class Checkpoints(
+    AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, TrainedModels, UnreadParts, Rule
+):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
     codes = ("DET601", "DET602")
@@ -874,6 +877,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         # Paths that meet have each made their own; what any of them holds is not missing.
         made = made_by_paths(content)
         self.notes_keys(made)
+        self.notes_parts(made)
         found: set[str] = set().union(*(contents(self.run.kb, one, written) for one in made))
         found.update(self._saved_itself(place))
         mappings = [one for one in made if isinstance(one, v.Mapping)]
@@ -1051,6 +1055,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         loops = frozenset(loop.key for loop in self.run.loops)
         kind = _kind(self.run, call.owner or v.UNKNOWN)
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
+        self.gives_state(call.owner)
         state = call.args.get("state_dict", 0)
         models = frozenset(models_made(call.owner)) if kind == "model" else frozenset()
         for site in sources(state) if state is not None and kind in ("model", "optimizer") else ():
@@ -1340,13 +1345,19 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         self._between_rounds()
         missing = set(self.saved.known()) - set(self.restored.known())
         forgotten = self._forgotten()
-        if missing or forgotten:
-            for place, _ in self.loads[:1]:
+        parts = self._unread_parts(forgotten)
+        if missing or forgotten or parts:
+            for place in [self.place_of(parts)] if parts else [one for one, _ in self.loads[:1]]:
                 rngs = [rng for rng in NAMES if rng in missing]
-                lacking = [*(f"the {kind} state" for kind in forgotten), *rng_states(rngs)]
-                states = f"{listed(lacking)} {'is' if len(rngs) + len(forgotten) == 1 else 'are'}"
+                lacking = [one.state for one in parts]
+                lacking += [*(f"the {kind} state" for kind in forgotten), *rng_states(rngs)]
+                single = len(rngs) + len(forgotten) + len(parts) == 1 and not any(
+                    one.is_model for one in parts
+                )
+                states = f"{listed(lacking)} {'is' if single else 'are'}"
                 early = self.drawn_after_load(rngs, set(self.trains_in.known()))
-                calls = [f"`load_state_dict` of the {kind}" for kind in forgotten]
+                calls = [f"`{one.name}.load_state_dict`" for one in parts]
+                calls += [f"`load_state_dict` of the {kind}" for kind in forgotten]
                 calls += [f"`{RESTORE_CALLS[rng]}`" for rng in rngs]
                 self.report(
                     "DET602",
@@ -1356,7 +1367,7 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
                     f"{f', {_before_loop(early)}' if early else ''}",
                     subject=place.subject,
                     remedy=()
-                    if forgotten or early or self.in_ranks or place.subject != LOAD
+                    if forgotten or parts or early or self.in_ranks or place.subject != LOAD
                     else tuple(rngs),
                 )
 
@@ -1625,6 +1636,19 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         ahead = any(loop not in self.trains_in for loop in self.stepped_in)
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on or ahead else set())
         return [kind for kind in ("scheduler", "scaler") if kind in kinds & uses]
+
+    def _unread_parts(self, forgotten: list[str]) -> list[Part]:
+        """Models and optimizers that are not given their states where training goes on: one of their kind is, or the number
+        from which a loop goes on is read."""
+        training, trained = set(self.trains_in.known()), self.trained
+        if any(not kind for _, _, kind in self.given) or not trained:
+            return []
+        resumes = any(loop in training for loop in self.resumed.known()) or any(
+            kind == "optimizer" and (place.order < trained or not training.isdisjoint(loops))
+            for place, loops, kind in self.given
+        )
+        found = self.unread_parts(training) if resumes and self.loads else []
+        return [one for one in found if one.is_model or "optimizer" not in forgotten]
 
     def _takes_weights(self) -> bool:
         """Whether all that optimizers are given as their states is what models are given: the weights."""

@@ -9,7 +9,7 @@ from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_method
+from d9mlint.interp.listening import on_call_if
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.optimizers import parameters_in
 from d9mlint.interp.state import Site
@@ -41,17 +41,17 @@ class TrainedModels:
             module, name = one.attrs[MODULE_OF], receiver(one.node) if isinstance(one.node, m.Call) else ""
             made = set(models_made(module))
             if name and len(made) == 1:
-                parts = frozenset(_models(self.run, [module]))
+                parts = frozenset(models_in(self.run, [module]))
                 self.trained_models.update((name, site, parts, loop.key) for site in made for loop in around)
 
     def models_saved(self, content: v.Value) -> None:
         """Something is saved."""
-        self.saved_models.update(_models(self.run, [content]))
+        self.saved_models.update(models_in(self.run, [content]))
 
-    @on_method("save", "save_pretrained", "save_weights", "save_model", "push_to_hub")
+    @on_call_if(lambda rule, api: rule.run.kb.call_is("saves-models", api))
     def saved_by_itself(self, call: CallEvent) -> None:
         """A method of a model saves it, or something is given the model to save."""
-        self.saved_models.update(_models(self.run, [call.owner or v.UNKNOWN, *call.args.values()]))
+        self.saved_models.update(models_in(self.run, [call.owner or v.UNKNOWN, *call.args.values()]))
 
     def unsaved_models(self, loops: Iterable[str]) -> set[str]:
         """What the models are called that some loops train, and of which nothing saves the weights, whole or in part."""
@@ -63,7 +63,7 @@ class TrainedModels:
         }
 
 
-def _models(run: RunView, values: Iterable[v.Value]) -> Iterator[Site]:
+def models_in(run: RunView, values: Iterable[v.Value]) -> Iterator[Site]:
     """Where the models were made that values are, hold, or have the states of."""
     seen = set[int]()
     found = [one for value in values for one in v.alternatives(value)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import Confidence
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.checkpoints.path_names import called_by_default, with_ending
 from d9mlint.checks.checkpoints.states import rng_states, shuffles_with
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
@@ -53,6 +54,8 @@ class ResumedTrainers(Rule):
     """Whether a trainer may be asked to save at other times only, or keeps the position in the data."""
     loads = remembered_table(Site, Where)
     """Where trainers are loaded."""
+    read_from = remembered_table(Site, frozenset[str])
+    """What the files are called that those were loaded from which train, by the defaults of options."""
     loaded = remembered_table(Site, tuple[str, ...])
     """Where the trainers are loaded that go on with training, and the RNGs that they draw from."""
     put_back = remembered_table(Site, bool)
@@ -105,6 +108,7 @@ class ResumedTrainers(Rule):
             return
         goes_on = self.run.kb.role(call.api, "resumes-training")
         if goes_on is not None and goes_on.arg == "self":
+            self._read(owner)
             if all_hold(call.args, goes_on.when) is None:
                 self._gone_on(owner, self._in_branch(owner, call, goes_on), goes_on)
             else:
@@ -205,6 +209,33 @@ class ResumedTrainers(Rule):
             apart = self.run.kb.role(trainer.api, "leaves-out")
             if apart is not None and apart.more[0] in trainer.attrs:
                 self.put_back[site] = True
+
+    def _read(self, trainer: v.Obj) -> None:
+        """A trainer trains, which may have been loaded."""
+        made_by, site = self.run.kb.role(trainer.api, "resumes-training"), made_at(trainer)
+        file = trainer.args.get(made_by.arg, made_by.pos) if made_by is not None else None
+        if made_by is None or site is None or file is None or not made_by.more:
+            return
+        names = called_by_default(self.run, file)
+        if names:
+            self.read_from.setdefault(site, lambda: frozenset(names))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-trained") is not None)
+    def saved(self, call: CallEvent) -> None:
+        """A trainer is saved."""
+        role = self.run.kb.role(call.api, "saves-trained")
+        file = call.args.get(role.arg, role.pos) if role is not None else None
+        if role is None or file is None:
+            return
+        ending = role.more[0] if role.more else ""
+        names = {with_ending(one, ending) for one in called_by_default(self.run, file)}
+        for site in self.read_from.known():
+            read = {with_ending(one, ending) for one in self.read_from[site]}
+            place = self.loads.get(site)
+            made_by = self.run.kb.role(place.subject, "resumes-training") if place is not None else None
+            if made_by is not None and not read.isdisjoint(names):
+                # The next run goes on from there.
+                self.loaded[site] = tuple(made_by.more)
 
     @on_call_if(lambda rule, api: _puts_back(rule.run.kb, api))
     def restored_apart(self, call: CallEvent) -> None:

@@ -37,18 +37,25 @@ WHOLE = ""
 
 class File(NamedTuple):
     """How a program names a file: what it is called, the loops that give it another name in each round, those that put in it
-    what they compute, and the parts of its name, without its folder, as far as they are known."""
+    what they compute, and the parts of its name, without its folder, as far as they are known; what it is called by the
+    defaults of options, where that is known."""
 
     name: str
     numbered_by: frozenset[str]
     measured_by: frozenset[str]
     template: Template
+    by_default: str = ""
 
     @property
     def constant(self) -> str | None:
         """The own name of a file that has always the same."""
         only = self.template[0] if len(self.template) == 1 else None
         return only if isinstance(only, str) else None
+
+    def is_same(self, other: File) -> bool:
+        """Whether another name stands for this file, if only by the defaults of options."""
+        known = self.constant is not None and self.by_default.endswith(self.constant)
+        return self.name == other.name or (known and self.by_default == other.by_default)
 
     def is_round_of(self, other: File, loop: str) -> bool:
         """Whether another name gives this file the number of a loop's round, or a number that the loop computes: it is a
@@ -132,7 +139,7 @@ class Saved(NamedTuple):
         """Whether the file that is loaded is one that an earlier run has saved in a loop; when this one first wrote it."""
         if self.file is None or loaded.file is None:
             return False
-        if self.file.name != loaded.file.name and not loaded.file.is_round_of(self.file, loop):
+        if not self.file.is_same(loaded.file) and not loaded.file.is_round_of(self.file, loop):
             return False
         return (
             loaded.order < self.place.order
@@ -221,7 +228,8 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
         and _stored(loop.stmt) & _names(written)
     )
     template = template_written(run, written, counters) if numbered or measured else ()
-    return File(repr(name), numbered, measured, template or template_of(run, value))
+    by_default = known.by_default() if known is not None else ""
+    return File(repr(name), numbered, measured, template or template_of(run, value), by_default)
 
 
 def _stored(loop: Any) -> set[str]:

@@ -53,6 +53,8 @@ class Environments(Rule):
     resets = remembered(dict[tuple[frozenset[Site], str, FunctionKey], Where])
     """The first reset without a seed, by where the environments are made that it can be about, by the option that
     leads to its path, and by the function that it is in."""
+    resets_written = remembered(dict[Site, str])
+    """How environments are written where they are reset."""
     seeded_by_method = remembered(bool)
     """Whether an environment is seeded by a method ``seed``, which none has since `reset` takes a seed."""
     step_values = remembered(set[int])
@@ -76,8 +78,6 @@ class Environments(Rule):
     where it can be that of anything else."""
     spaces_written = remembered(dict[Site, str])
     """How spaces are written where they are sampled."""
-    resets_written = remembered(dict[Site, str])
-    """How environments are written where they are reset."""
     handed = remembered(dict[Site, Handed])
     """Environments that a library resets, not the program, by where they are made."""
     learned_in = remembered(dict[Site, str])
@@ -108,10 +108,8 @@ class Environments(Rule):
             elif name == "sample" and self.made and not self._is_form(call.node):
                 place = Where(self.run, call.node, space)
                 self._sample(place, call.owner)
-                text = (
-                    written(call.node.func).removesuffix(".sample") if isinstance(call.node, m.Call) else ""
-                )
-                if text.endswith(f".{space}") and text.replace(".", "").isidentifier():
+                text = _receiver(call.node)
+                if text.endswith(f".{space}"):
                     self.spaces_written.setdefault(place.site, text)
             return
         owner = call.owner
@@ -259,11 +257,11 @@ class Environments(Rule):
             place.subject = "own"
         if place.site in self.vector_resets:
             place.subject = "vector"
-        text = written(node.func) if isinstance(node, m.Call) else ""
         # What a wrapper resets is seeded through the wrapper.
+        text = _receiver(node)
         inner = text.startswith("self.") and frame.func is not None and frame.func.fn.name == "reset"
-        if text.endswith(".reset") and text.replace(".", "").isidentifier() and not inner:
-            self.resets_written.setdefault(place.site, text.removesuffix(".reset"))
+        if text and not inner:
+            self.resets_written.setdefault(place.site, text)
         return place
 
     def _of_another_library(self, owner: v.Value | None) -> bool:
@@ -580,10 +578,10 @@ class Environments(Rule):
         begins = self.run.kb.role(place.subject, "begins-episode")
         name = "reset" if begins is None else place.subject.rpartition(".")[2]
         source = "OS entropy" if begins is None else "another seed in each run"
+        env = self.resets_written.get(place.site, "env")
         if begins is not None:
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
-            env = self.resets_written.get(place.site, "env")
             remedy = f"call `{env}.reset(seed=0)` once after creating it"
             steps = self.step_values or self._steps_beside(place)
             no_seed = self.seeded_by_method or self.takes_no_seed or 4 in steps
@@ -625,6 +623,12 @@ def _takes_seed(frame: Frame) -> bool | None:
     if func is None or func.receiver is None or func.fn.name != "reset":
         return None
     return any(param.name == "seed" or param.kind == "w" for param in func.fn.params)
+
+
+def _receiver(call: Any) -> str:
+    """How that is written whose method is called, if by names alone."""
+    text = written(call.func).rpartition(".")[0] if isinstance(call, m.Call) else ""
+    return text if text.replace(".", "").isidentifier() else ""
 
 
 def _hands_seed_on(call: m.Call | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from d9mlint.base.findings import LOADED_AT, Edit, Finding, Fix
 from d9mlint.fix.builders import changes
@@ -39,12 +39,11 @@ def complete(context: Context, finding: Finding) -> Fix | None:
     saved = _dictionary(code, call)
     if saved is None:
         return None
-    steps = _steps(code, call)
     if "numpy" in wanted and _loads_weights_only(context, finding, code):
         # NumPy's state holds an array, which such a load refuses.
         return None
     reached = {int(part.removeprefix(LOADED_AT)) for part in finding.remedy if part.startswith(LOADED_AT)}
-    resumed = _resumed(code, saved, steps, reached)
+    resumed = _resumed(code, saved.keys, reached)
     alike = [
         one
         for one in code.calls((code.qualified(call.func),))
@@ -58,10 +57,9 @@ def complete(context: Context, finding: Finding) -> Fix | None:
     ):
         # What is saved would be restored nowhere.
         return None
-    entries: list[str] = []
+    entries: list[tuple[str, str]] = []
     restored: list[str] = []
     imports: list[str] = []
-    taken = {k.value for k in (*saved.keys, *(t.slice for t in steps)) if isinstance(k, ast.Constant)}
     for part in wanted:
         value = key = ""
         if part in STATES:
@@ -85,16 +83,10 @@ def complete(context: Context, finding: Finding) -> Fix | None:
                 if not resumed.sees(code, part, owner):
                     return None
                 restored.append(f"{owner}.load_state_dict({resumed.item(key)})")
-        if not value or key in taken:
+        if not value or key in saved.keys:
             return None
-        entries.append(f'"{key}": {value}')
-    edits: tuple[Edit, ...] | None
-    if steps:
-        variable = ast.unparse(call.args[0])
-        lines = [f"{variable}[{e.partition(': ')[0]}] = {e.partition(': ')[2]}" for e in entries]
-        edits = changes.insert_before(code, code.statement(call), lines)
-    else:
-        edits = _added(code, saved, entries)
+        entries.append((key, value))
+    edits = saved.with_entries(code, call, entries)
     if edits is None:
         return None
     if resumed is not None:
@@ -133,12 +125,9 @@ class _Resumed(NamedTuple):
         return False
 
 
-def _resumed(
-    code: Code, saved: ast.Dict, steps: list[ast.Subscript], reached: Collection[int]
-) -> _Resumed | None:
-    """Where the only resumed run of a file loads the checkpoint: in one of the places that the program is known to reach, if
-    there are any."""
-    keys = {k.value for k in (*saved.keys, *(t.slice for t in steps)) if isinstance(k, ast.Constant)}
+def _resumed(code: Code, keys: Collection[str], reached: Collection[int]) -> _Resumed | None:
+    """Where the only resumed run of a file loads the checkpoint, which has some keys: in one of the places that the program
+    is known to reach, if there are any."""
     found: list[tuple[int, _Resumed]] = []
     for load in code.calls(("torch.load",)):
         stmt = code.statement(load)
@@ -156,10 +145,7 @@ def _resumed(
             and isinstance(one.func, ast.Attribute)
             and one.func.attr == "load_state_dict"
             and len(one.args) > 0
-            and isinstance(one.args[0], ast.Subscript)
-            and ast.unparse(one.args[0].value) == variable
-            and isinstance(one.args[0].slice, ast.Constant)
-            and one.args[0].slice.value in keys
+            and _key_of(one.args[0], variable) in keys
         ]
         body = code.body_of(stmt)
         beside = [
@@ -173,27 +159,102 @@ def _resumed(
     return most[0] if len(most) == 1 else None
 
 
-def _dictionary(code: Code, call: ast.Call) -> ast.Dict | None:
-    """The dictionary display that is saved."""
+def _key_of(item: ast.expr, variable: str) -> str | None:
+    """The key under which a variable holds an item, or the dictionary that the item stands in."""
+    key: object = None
+    while isinstance(item, ast.Subscript):
+        key = item.slice.value if isinstance(item.slice, ast.Constant) else None
+        item = item.value
+    return key if isinstance(key, str) and ast.unparse(item) == variable else None
+
+
+class _Saved(NamedTuple):
+    """A dictionary that is saved: the display or the call of ``dict`` that makes it, whether statements put further items
+    into it, and the keys that are known."""
+
+    made: ast.Dict | ast.Call
+    grows: bool
+    keys: frozenset[str]
+
+    def with_entries(
+        self, code: Code, call: ast.Call, entries: list[tuple[str, str]]
+    ) -> tuple[Edit, ...] | None:
+        """The edits that put further items into it before a call saves it."""
+        if self.grows:
+            variable = ast.unparse(call.args[0])
+            lines = [f'{variable}["{key}"] = {value}' for key, value in entries]
+            return changes.insert_before(code, code.statement(call), lines)
+        if isinstance(self.made, ast.Call):
+            return changes.append_argument(
+                code, self.made, ", ".join(f"{key}={value}" for key, value in entries)
+            )
+        return _added(code, self.made, [f'"{key}": {value}' for key, value in entries])
+
+
+def _dictionary(code: Code, call: ast.Call) -> _Saved | None:
+    """The dictionary that is saved; None where it may be made in several ways."""
     value = call.args[0]
-    if isinstance(value, ast.Dict):
-        return value
+    if _makes_dictionary(value, code):
+        return _Saved(value, False, frozenset(_keys_in(value)))
     if not isinstance(value, ast.Name):
         return None
-    found = code.assigned(value)
-    return found[0] if len(found) == 1 and isinstance(found[0], ast.Dict) else None
-
-
-def _steps(code: Code, call: ast.Call) -> list[ast.Subscript]:
-    """The items that are put one by one into the dictionary that is saved."""
-    name = ast.unparse(call.args[0])
-    return [
-        node
-        for node in ast.walk(code.scope(call))
-        if isinstance(node, ast.Subscript)
-        and isinstance(node.ctx, ast.Store)
-        and ast.unparse(node.value) == name
+    assigned = [
+        (one, one.value)
+        for one in ast.walk(code.scope(call))
+        if isinstance(one, ast.Assign) and _names(one, value.id)
     ]
+    # What stands before the call in the same block is what the variable holds there.
+    stmt = code.statement(call)
+    block = [one for one in code.body_of(stmt) if code.start(one) < code.start(stmt)]
+    here = [made for one, made in assigned if one in block]
+    made = here[-1] if here else assigned[0][1] if len(assigned) == 1 else None
+    if made is None or not _makes_dictionary(made, code):
+        return None
+    steps = _steps(code, call)
+    keys = {*_keys_in(made), *(key for _, several in steps for key in several)}
+    return _Saved(made, bool(steps), frozenset(keys))
+
+
+def _makes_dictionary(value: ast.expr, code: Code) -> TypeGuard[ast.Dict | ast.Call]:
+    """Whether an expression makes a dictionary of keys that are written there."""
+    if isinstance(value, ast.Dict):
+        return True
+    return (
+        isinstance(value, ast.Call)
+        and not value.args
+        and bool(value.keywords)
+        and code.qualified(value.func) in ("dict", "builtins.dict")
+    )
+
+
+def _names(stmt: ast.Assign, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in stmt.targets)
+
+
+def _keys_in(value: ast.expr) -> Iterator[str]:
+    """The keys that an expression for a dictionary writes."""
+    if isinstance(value, ast.Dict):
+        for key in value.keys:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value
+    elif isinstance(value, ast.Call):
+        yield from (one.arg for one in value.keywords if one.arg is not None)
+        for one in value.args:
+            yield from _keys_in(one)
+
+
+def _steps(code: Code, call: ast.Call) -> list[tuple[ast.expr, list[str]]]:
+    """What puts further items into the dictionary that is saved, with their keys as far as they are written."""
+    name, found = ast.unparse(call.args[0]), list[tuple[ast.expr, list[str]]]()
+    for node in ast.walk(code.scope(call)):
+        if isinstance(node, ast.Subscript):
+            if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == name:
+                key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+                found.append((node, [key] if isinstance(key, str) else []))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "update" and ast.unparse(node.func.value) == name:
+                found.append((node, list(_keys_in(node))))
+    return found
 
 
 def _loads_weights_only(context: Context, finding: Finding, code: Code) -> bool:
