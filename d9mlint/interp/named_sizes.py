@@ -28,9 +28,7 @@ def assignments(interp: RunView, name: str) -> Iterator[m.Expr]:
 def assignments_in_parts(interp: RunView, name: str) -> Iterator[tuple[m.Expr, int | None]]:
     """The same, with the place of the name among the targets that a value is divided between."""
     frame = interp.frame
-    bodies = [frame.func.fn.body] if frame.func is not None else []
-    bodies.append(frame.file.facts.functions[0].body)
-    for body in bodies:
+    for body in (frame.body, frame.file.facts.functions[0].body):
         given = _given_in(body).get(name)
         if given is not None:
             yield from given

@@ -111,8 +111,8 @@ def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
     another one where it saves: the best score so far. ``call`` saves it, or what runs in that place does."""
     at, frame, found = call.start, run.frame, set[str]()
     while frame is not loop.frame:
-        shared = {name for one in frame.function.body if isinstance(one, m.ScopeDecl) for name in one.names}
-        names = _best_in(frame.function.body, at)
+        shared = {name for one in frame.body if isinstance(one, m.ScopeDecl) for name in one.names}
+        names = _best_in(frame.body, at)
         found |= {name for name in names if not name.isidentifier() or name in shared}
         if frame.caller is None or frame.call_site is None:
             return set()
