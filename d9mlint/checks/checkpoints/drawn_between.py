@@ -173,8 +173,7 @@ class DrawnBetween:
         if not self.later_sets:
             return
         self.seeded_at.extend((rng, Where(self.run, event.node)) for rng in event.rngs)
-        given = [one for value in event.args.values() for one in v.alternatives(value)]
-        if self.run.entry is None or not all(isinstance(one, v.Lit) for one in given):
+        if self.run.entry is None or not event.args.are_literals():
             return
         if _FORKED in self.run.contexts or any(state_restored(self.run.kb, api) for api in event.entry.apis):
             return
