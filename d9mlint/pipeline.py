@@ -443,7 +443,6 @@ def _plan(
     progress: Callable[[str], None] | None,
 ) -> Plan:
     """Read the facts of all files and prepare the analysis."""
-    from d9mlint import knowledge
     from d9mlint.analysis import Share
     from d9mlint.checks.registry import Rules
     from d9mlint.config.targets import find_targets
@@ -455,7 +454,7 @@ def _plan(
     from d9mlint.store.results import entries_key
 
     top = boundary(found.root)
-    layered = [knowledge.load_with(mine.files, top) for mine in own]
+    layered = _layered(own, top)
     known = layered[0]
     rules = {code: page for one in reversed(layered) for code, page in one.rules.items()}
     # A line is judged in the run of an entry point, and reported by the settings of its own file.
@@ -731,10 +730,15 @@ def gather_files(paths: Sequence[str], settings: Settings) -> tuple[Discovery, S
 
 def knowledge_of(found: Discovery, parts: Sequence[Part]) -> list[Knowledge]:
     """What each part of a project knows, with the user's own facts. Raises UsageError for what cannot be read."""
+    top = boundary(found.root)
+    return _layered([_own(part, top) for part in parts], top)
+
+
+def _layered(own: Iterable[Own], top: str) -> list[Knowledge]:
+    """What is known with what the configuration of each part of a project adds."""
     from d9mlint.knowledge import load_with
 
-    top = boundary(found.root)
-    return [load_with(_own(part, top).files, top) for part in parts]
+    return [load_with(mine.files, top) for mine in own]
 
 
 def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]:

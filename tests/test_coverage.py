@@ -178,6 +178,25 @@ def test_a_kernel_that_is_started_on_a_grid_is_followed(tmp_path: Path) -> None:
     assert [step.message for item in result.items for step in item.finding.flow] == ["add() is called here"]
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ('f"cuda:{rank}"', []),
+        ('f"{kind}:{rank}" if rank else kind', []),
+        ("sys.argv[1]", ["device"]),
+        ('f"{sys.argv[1]}:{rank}"', ["device"]),
+    ],
+)
+def test_a_device_is_known_where_its_number_is_not(tmp_path: Path, name: str, kinds: list[str]) -> None:
+    text = (
+        "import os\nimport sys\nimport torch\nrank = int(os.environ['LOCAL_RANK'])\n"
+        f"kind = 'cuda' if torch.cuda.is_available() else 'cpu'\ndevice = torch.device({name})\n"
+        "print(torch.ones(2, device=device))\n"
+    )
+    (data,) = coverage_data(lint(tmp_path, {"train.py": text}))
+    assert [one["kind"] for one in data["not_followed"]] == kinds
+
+
 def test_a_tree_without_entry_points_says_so(tmp_path: Path) -> None:
     result = lint(tmp_path, {"ops.py": OP})
     assert result.no_entry and "No entry point" in coverage_line(result)

@@ -9,6 +9,7 @@ from d9mlint.base.coverage import BY_ATTRIBUTE, BY_CONFIGURATION, Coverage, Gap
 from d9mlint.checks.base import Rule
 from d9mlint.checks.ops.given import receiver_node
 from d9mlint.interp import values as v
+from d9mlint.interp.devices import named
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.library.builtins import MODELS
 from d9mlint.interp.library.reflection import READING
@@ -166,7 +167,8 @@ def _device(interp: RunView, call: CallEvent) -> None:
     """A device that the code does not show is taken for a GPU."""
     if call.api == "torch.device":
         name = call.args.get("type", 0)
-        unknown = name is not None and not all(isinstance(one, v.Lit) for one in v.alternatives(name))
+        written = name is None or all(isinstance(one, v.Lit) for one in v.alternatives(name))
+        unknown = not written and not named(interp, name)
     else:
         target = call.args.get("device", 0)
         moves = call.owner is not None and _role(interp, call.owner) == "a model"

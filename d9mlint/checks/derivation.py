@@ -217,7 +217,7 @@ def decided(interp: RunView, expr: Any, role: Role) -> str:
         name = made.fn.params[0].name + expr.id.removeprefix(first) if isinstance(made, v.Func) else ""
         func = made if isinstance(made, v.Func) else None
     else:
-        body = interp.body(func) if func is not None else interp.frame.file.facts.functions[0].body
+        body = interp.frame.body
         name = expr.id
     resolve = interp.value_of if func is None else _names_of(interp, func)
     return _Flow(interp, role, resolve, 0).follow(body).names.get(name, "")
@@ -352,9 +352,7 @@ def _changed(interp: RunView, node: m.Name | m.Subscript, role: Role, depth: int
     """The call of this role from which the running body has computed a variable, or an item of one, again:
     ``seed += rank()``, ``config["seed"] = config["seed"] + rank()``."""
     place = _place(node)
-    func = interp.frame.func
-    body = func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
-    for stmt in statements(body) if place else ():
+    for stmt in statements(interp.frame.body) if place else ():
         if isinstance(stmt, m.Assign):
             targets, item = stmt.targets, isinstance(node, m.Subscript)
         elif isinstance(stmt, m.AugAssign):

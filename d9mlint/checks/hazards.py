@@ -418,12 +418,10 @@ def _names_of_class(interp: RunView, call: CallEvent) -> list[str]:
 
 def _is_chosen(run: RunView, node: Any) -> bool:
     """Whether the other branch of an ``if`` makes the same call, or the same assignment, with another value."""
-    func = run.frame.func
-    body = func.fn.body if func is not None else run.frame.file.facts.functions[0].body
     mine = _written(node)
     if not mine:
         return False
-    for one in nodes(body):
+    for one in nodes(run.frame.body):
         if isinstance(one, m.If) and one.orelse:
             branches = [list(nodes(one.body)), list(nodes(one.orelse))]
             here = [any(part is node for part in branch) for branch in branches]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp.attribute_kinds import NUMBER, TEXT
 from d9mlint.interp.named_sizes import assignments
-from d9mlint.interp.number_uses import body_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir import scopes
 from d9mlint.ir.traversal import called_name, nodes, receiver
@@ -102,7 +101,7 @@ def _is_of(node: m.Expr, names: frozenset[str]) -> bool:
 
 
 def _of_variable(interp: Interp, name: str, within: frozenset[str]) -> str:
-    body = body_of(interp)
+    body = interp.frame.body
     if interp.frame.func is None or "." in name or name in within or _is_added_to(body, name):
         return ""
     given = list(assignments(interp, name))

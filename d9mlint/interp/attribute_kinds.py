@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memo, memoized
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ NUMBER, TEXT = "number", "text"
 _ANNOTATIONS = {"str": TEXT, "bytes": TEXT, "int": NUMBER, "float": NUMBER, "bool": NUMBER}
 _CALLS = {"str": TEXT, "repr": TEXT, "int": NUMBER, "float": NUMBER, "len": NUMBER, "bool": NUMBER}
 _known: dict[int, tuple[m.Class, dict[str, str]]] = memo()
-_names: dict[int, tuple[m.Function, frozenset[str]]] = memo()
 
 
 def of_attribute(interp: Interp, cls: v.Cls, name: str) -> str:
@@ -110,11 +109,9 @@ def is_stored(interp: Interp, name: str) -> bool:
     )
 
 
+@memoized
 def _names_stored(fn: m.Function) -> frozenset[str]:
-    known = _names.get(id(fn))
-    if known is None or known[0] is not fn:
-        known = _names[id(fn)] = (fn, frozenset(name for name, _, _ in _stored(fn)))
-    return known[1]
+    return frozenset(name for name, _, _ in _stored(fn))
 
 
 def value_of(interp: Interp, node: m.Name) -> v.Value:

@@ -104,6 +104,7 @@ from d9mlint.interp.library import (
     command_line_files,
     commands,
     configs,
+    dispatching,
     environments,
     estimators,
     experiments,
@@ -188,6 +189,8 @@ def call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
 
 def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
     if isinstance(func, v.Func):
+        if func.decorated and dispatching.dispatches(func):
+            return call(interp, v.join(dispatching.chosen(interp, func, args), v.MAX_CANDIDATES), args, node)
         before = HEAP.clock
         result = call_function(interp, func, args, node)
         if interp.orders.any:
@@ -734,6 +737,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
             value.decorated = (*value.decorated, decorator)
             commands.register(decorator, value)
             bindings.keep(interp, decorator, value)
+            dispatching.keep(interp, decorator, value)
             _answer_later(interp, decorator, value)
             if isinstance(decorator, v.Member):
                 _experiment(interp, decorator, value, node)
@@ -1779,6 +1783,10 @@ def _package(interp: RunView, owner: v.Value) -> str:
 def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.Value:
     """A method that no project code defines."""
     owner, name = member.owner, member.name
+    if isinstance(owner, v.Func) and name == "register":
+        made = dispatching.register(interp, owner, args, node)
+        if made is not None:
+            return made
     if isinstance(owner, v.Super) and isinstance(owner.receiver, v.Mapping):
         return own_dicts.inherited(interp, owner.receiver, name, args, node)
     if (elsewhere := processes.remote(interp, member, args, node)) is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
-from d9mlint.interp.number_uses import body_of, same, taken_from
+from d9mlint.interp.number_uses import same, taken_from
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -73,7 +73,7 @@ def are_texts(interp: Interp, node: m.Expr | None) -> bool:
     name = taken_from(node)
     if not name:
         return False
-    body = body_of(interp)
+    body = interp.frame.body
     names = same(body, name)
     for one in nodes(body):
         if isinstance(one, m.For):

@@ -134,8 +134,9 @@ def any_part(value: v.Obj) -> v.Value:
     """One of the modules in a container: of many, one of each kind."""
     kinds: dict[Any, v.Value] = {}
     for part in parts(value):
-        kinds.setdefault(_kind(part), part)
-    return v.join(list(kinds.values())[: v.MAX_ALTERNATIVES])
+        for one in v.alternatives(part):
+            kinds.setdefault(_kind(one), one)
+    return v.join(list(kinds.values())[: v.MAX_CANDIDATES], v.MAX_CANDIDATES)
 
 
 def _kind(part: v.Value, depth: int = 0) -> Any:

@@ -568,6 +568,8 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         return part or (value if is_entropy(value) else _typed(interp, value))
     if isinstance(value, v.AnyOf):
         return v.join([element(interp, one) for one in value.values])
+    if isinstance(value, v.Cls):
+        return enumerations.any_member(interp, value) or v.UNKNOWN
     return v.UNKNOWN
 
 

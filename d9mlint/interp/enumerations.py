@@ -27,10 +27,22 @@ def by_value(interp: RunView, cls: v.Cls, args: v.Args) -> v.Lit | None:
 
 
 def by_name(interp: RunView, cls: v.Cls, name: v.Value) -> v.Value | None:
-    """The member that ``Kind[name]`` gives; None where it is not known."""
+    """The member that ``Kind[name]`` gives: one of all, where these are classes; None where it is not known."""
     if not isinstance(name, v.Lit) or name.option or not isinstance(name.value, str):
-        return None
+        return any_member(interp, cls)
     return cls.find(name.value) if enumerates(interp, cls) else None
+
+
+def any_member(interp: RunView, cls: v.Cls) -> v.Value | None:
+    """One of the classes and functions that are members; None where there are none."""
+    if not enumerates(interp, cls) or _converts(cls):
+        return None
+    members = [
+        one
+        for name, one in cls.env.all().items()
+        if not name.startswith("_") and isinstance(one, (v.Cls, v.Ext, v.Partial))
+    ]
+    return v.candidates(members) if members else None
 
 
 def _converts(cls: v.Cls) -> bool:

@@ -102,9 +102,8 @@ def _reassigned(interp: Interp, name: str, value: v.Value | None) -> bool:
     if isinstance(value, Tracked):
         return False
     func = interp.frame.func
-    body = interp.frame.file.facts.functions[0].body if func is None else func.fn.body
     params = 0 if func is None else sum(param.name == name for param in func.fn.params)
-    return assignments(body, name) + params > 1
+    return assignments(interp.frame.body, name) + params > 1
 
 
 def _version(value: v.Value | None) -> int:

@@ -101,7 +101,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if isinstance(value, v.Cls):
         found = value.find(name)
         if found is None:
-            return _class_extra(value, name)
+            return value if name == "value" else _class_extra(value, name)
         if isinstance(found, v.Func) and is_decorated(found, "builtins.classmethod"):
             return found.bind(value)
         return found
@@ -167,8 +167,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         return value.func
     if isinstance(value, v.Func) and name in ("__name__", "__qualname__"):
         return v.Lit(value.fn.name)
-    if isinstance(value, v.Lit) and name == "value" and isinstance(value.value, (str, int, float)):
-        # Members of enumerations are known by their values, and literals have no such attribute.
+    if name == "value" and _is_member(value):
         return value
     return v.Member(value, name)
 
@@ -235,6 +234,13 @@ def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
         made = interp.kb.attribute_type(interp.kb.canonical(value.name), name)
         if made:
             return v.Obj(known.name, made)
+        if (
+            name == "value"
+            and value.name.rpartition(".")[2][:1].isupper()
+            and not interp.kb.gives(known.name)
+        ):
+            # The class of a library that is a member of an enumeration.
+            return value
         text = interp.kb.role(known.name, "stands-for-text")
         return v.of_library(known.name) if text is None else v.Lit(text.more[0])
     return held
@@ -337,6 +343,14 @@ def _super_attribute(interp: Interp, sup: v.Super, name: str) -> v.Value:
         if found is not None:
             return bind_method(interp, found, receiver, base, None)
     return v.Member(sup, name)
+
+
+def _is_member(value: v.Value) -> bool:
+    """Whether a value is a member of an enumeration, which is known by its value, if it is asked for that: literals, tuples
+    and classes have no such attribute."""
+    if isinstance(value, v.Lit):
+        return isinstance(value.value, (str, int, float))
+    return isinstance(value, (v.Items, v.Partial))
 
 
 def _class_extra(cls: v.Cls, name: str) -> v.Value:

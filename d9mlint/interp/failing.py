@@ -24,7 +24,7 @@ from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.interp.unset_attributes import SET_BY_NAME, is_unset
 from d9mlint.interp.without_items import has_no_items
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.endings import evaluated
 from d9mlint.ir.liveness import may_be_shared
 from d9mlint.ir.scopes import bound_names, own_names, target_names, times_stored
@@ -33,7 +33,6 @@ from d9mlint.ir.traversal import nodes, statements
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-_asking: dict[int, tuple[m.Expr, tuple[m.Expr, ...]]] = memo()
 _MAP = "builtins.map"
 _DEFINED = frozenset(dir(builtins)) | frozenset({"copyright", "credits", "exit", "license", "quit"})
 # Of Python 2, which the program may be run with.
@@ -102,14 +101,11 @@ def _asked(interp: Interp, node: m.Expr) -> Iterator[m.Expr]:
             yield one
 
 
+@memoized
 def _that_may_raise(node: m.Expr) -> tuple[m.Expr, ...]:
     """These names and calls as far as the expression alone tells them, and the comprehensions among what it evaluates;
     memoised while the expression lives."""
-    known = _asking.get(id(node))
-    if known is None or known[0] is not node:
-        found = tuple(one for one in evaluated(node) if _is_asked(one))
-        known = _asking[id(node)] = (node, found)
-    return known[1]
+    return tuple(one for one in evaluated(node) if _is_asked(one))
 
 
 def _is_asked(node: m.Expr) -> bool:

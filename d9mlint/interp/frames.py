@@ -59,12 +59,12 @@ class Frame:
         "call_site",
         "caller",
         "chosen",
+        "class_fact",
         "depth",
         "dispatching",
         "env",
         "file",
         "func",
-        "is_class",
         "jumps",
         "keeps_locals",
         "label",
@@ -119,7 +119,8 @@ class Frame:
         self.asked_then: list[Asked] = []
         # What was written where options have other values than by default.
         self.written: list[Written] = []
-        self.is_class = False
+        # The class whose body runs.
+        self.class_fact: m.Class | None = None
         # Whether the local variables are what the function gives, as those of a configuration.
         self.keeps_locals = False
         # The order in which a generator yields, where it is arbitrary.
@@ -129,14 +130,24 @@ class Frame:
         self.on_yield: Callable[[v.Value], None] | None = None
 
     @property
+    def is_class(self) -> bool:
+        """Whether the body of a class runs."""
+        return self.class_fact is not None
+
+    @property
     def function(self) -> m.Function:
-        """The function that runs, or the body of the module."""
+        """The function that runs, or the body of the module, also where that of a class runs."""
         return self.func.fn if self.func is not None else self.file.facts.functions[0]
+
+    @property
+    def body(self) -> list[m.Stmt]:
+        """The statements that run: of a function, a class or a module."""
+        return self.class_fact.body if self.class_fact is not None else self.function.body
 
     def began(self) -> m.Call | None:
         """The call in the caller that began it, where the program has it."""
         if self.caller is None or self.call_site is None:
             return None
         place = (self.call_site.start, self.call_site.end)
-        found = (one for one in nodes(self.caller.function.body) if isinstance(one, m.Call))
+        found = (one for one in nodes(self.caller.body) if isinstance(one, m.Call))
         return next((one for one in found if (one.start, one.end) == place), None)

@@ -82,13 +82,13 @@ def within(interp: Interp, test: m.Expr, outcome: bool, run: Callable[[], None])
     run()
     interp.asked = known
     if asked and not interp.importing:
-        _part(interp, Asked(asked, began, HEAP.clock))
+        _separate(interp, Asked(asked, began, HEAP.clock))
     for one in put:
         if at(*one.place[:4]) is one.place[4]:
             HEAP.put(one.place, one.met)
 
 
-def _part(interp: Interp, branch: Asked) -> None:
+def _separate(interp: Interp, branch: Asked) -> None:
     """A branch has ended that a run does not take which took an earlier one for another value of the same option."""
     before = interp.frame.asked_then
     for one in before:

@@ -131,7 +131,7 @@ def _is_started(module: m.Function, node: Any) -> bool:
 
 def _call_at(frame: Frame, site: Site) -> m.Call | None:
     """The call that stands at a place, in what a frame runs."""
-    calls = (one for one in nodes(frame.function.body) if isinstance(one, m.Call))
+    calls = (one for one in nodes(frame.body) if isinstance(one, m.Call))
     found = next((one for one in calls if (one.start, one.end) == (site.start, site.end)), None)
     return found if frame.file.path == site.path else None
 

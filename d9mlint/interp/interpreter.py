@@ -1761,7 +1761,7 @@ class Interp:
         cls = v.Cls(self.frame.mod, self.frame.file, fact, flat, env)
         outer = self.frame
         self.frame = Frame(outer.mod, outer.file, env, f"class {fact.name}", outer, self.here(stmt))
-        self.frame.is_class = True
+        self.frame.class_fact = fact
         self.frame.returns = outer.returns
         self.frame.jumps = outer.jumps
         self.frame.asides = outer.asides

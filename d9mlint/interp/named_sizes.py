@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes, statements, whole_number
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from d9mlint.interp.view import RunView
 
-_given: dict[int, tuple[list[m.Stmt], dict[str, list[tuple[m.Expr, int | None]]]]] = memo()
 Size = tuple[str, int]
 """A size: of which variable, in which dimension; -1 for a variable that is the number itself."""
 
@@ -28,39 +27,35 @@ def assignments(interp: RunView, name: str) -> Iterator[m.Expr]:
 def assignments_in_parts(interp: RunView, name: str) -> Iterator[tuple[m.Expr, int | None]]:
     """The same, with the place of the name among the targets that a value is divided between."""
     frame = interp.frame
-    bodies = [frame.func.fn.body] if frame.func is not None else []
-    bodies.append(frame.file.facts.functions[0].body)
-    for body in bodies:
+    for body in (frame.body, frame.file.facts.functions[0].body):
         given = _given_in(body).get(name)
         if given is not None:
             yield from given
             return
 
 
+@memoized
 def _given_in(body: list[m.Stmt]) -> dict[str, list[tuple[m.Expr, int | None]]]:
     """What a body assigns to each name, in order, with its place among the targets; memoised while the body lives."""
-    known = _given.get(id(body))
-    if known is None or known[0] is not body:
-        found: dict[str, list[tuple[m.Expr, int | None]]] = {}
-        for node in statements(body):
-            if isinstance(node, m.Assign):
-                targets, given = node.targets, node.value
-            elif isinstance(node, m.AnnAssign) and node.value is not None:
-                targets, given = [node.target], node.value
-            else:
+    found: dict[str, list[tuple[m.Expr, int | None]]] = {}
+    for node in statements(body):
+        if isinstance(node, m.Assign):
+            targets, given = node.targets, node.value
+        elif isinstance(node, m.AnnAssign) and node.value is not None:
+            targets, given = [node.target], node.value
+        else:
+            continue
+        for target in targets:
+            if isinstance(target, m.Name):
+                found.setdefault(target.id, []).append((given, None))
+            if not isinstance(target, m.Seq):
                 continue
-            for target in targets:
-                if isinstance(target, m.Name):
-                    found.setdefault(target.id, []).append((given, None))
-                if not isinstance(target, m.Seq):
-                    continue
-                each = _each(target, given)
-                for position, one in enumerate(target.elts):
-                    if isinstance(one, m.Name):
-                        part = (each[position], None) if each else (given, position)
-                        found.setdefault(one.id, []).append(part)
-        known = _given[id(body)] = (body, found)
-    return known[1]
+            each = _each(target, given)
+            for position, one in enumerate(target.elts):
+                if isinstance(one, m.Name):
+                    part = (each[position], None) if each else (given, position)
+                    found.setdefault(one.id, []).append(part)
+    return found
 
 
 def _each(target: m.Seq, value: m.Expr) -> list[m.Expr]:

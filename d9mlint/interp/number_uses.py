@@ -32,7 +32,7 @@ def are_numbers(interp: Interp, node: m.Expr | None) -> bool:
     name = taken_from(node)
     if not name:
         return False
-    body = body_of(interp)
+    body = interp.frame.body
     uses, names = _uses(body), same(body, name)
     if any(_is_computed(uses, one) for one in names):
         return True
@@ -57,7 +57,7 @@ def gives_numbers(interp: Interp, loop: m.For) -> bool:
     left = {part.id for part in parts if isinstance(part, m.Name)}
     if len(left) < len(parts):
         return False
-    uses = _uses(body_of(interp))
+    uses = _uses(interp.frame.body)
     for one in loop.body:
         # Those that every round adds, before a name is given something else.
         if left & names_assigned([one]):
@@ -85,7 +85,7 @@ def joined(interp: Interp, node: m.Expr | None) -> list[m.Expr]:
     ``found = np.concatenate((found, rows))``."""
     name = node.id if isinstance(node, m.Name) and "." not in node.id else ""
     found: list[m.Expr] = []
-    for one in _uses(body_of(interp)).assigned.get(name, []):
+    for one in _uses(interp.frame.body).assigned.get(name, []):
         called = interp.eval(one.func) if isinstance(one, m.Call) and isinstance(one.func, m.Name) else None
         if not isinstance(one, m.Call) or not isinstance(called, v.Ext) or not one.args:
             return []
@@ -202,12 +202,6 @@ def _names_several(uses: _Uses, index: m.Expr) -> bool:
     if isinstance(index, m.Name):
         return index.id not in uses.counters
     return isinstance(index, m.Seq) and index.kind == "l"
-
-
-def body_of(interp: Interp) -> list[m.Stmt]:
-    """The statements of the running function, or of the module."""
-    func = interp.frame.func
-    return func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
 
 
 def same(body: list[m.Stmt], name: str) -> set[str]:

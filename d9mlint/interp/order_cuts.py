@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from d9mlint.interp import values as v
 from d9mlint.interp.order_kinds import is_text
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memo, memoized
 from d9mlint.ir.scopes import conjuncts, target_names
 from d9mlint.ir.traversal import alike, called_name, nodes, receiver, statements
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _LIMITS = frozenset({"==", ">=", ">"})
 _ADDING = frozenset({"append", "add"})
 _known: dict[int, tuple[object, frozenset[int]]] = memo()
-_matched: dict[int, tuple[object, dict[int, m.Compare]]] = memo()
 
 
 def left(interp: Interp, stmt: m.Jump | m.Return) -> None:
@@ -83,12 +82,10 @@ def _assigned(stmt: m.Assign) -> set[str]:
     return names
 
 
+@memoized
 def _first_matches(stmt: m.For) -> dict[int, m.Compare]:
     """Where the statements start that end a loop once an element is in a collection, with that test."""
-    known = _matched.get(id(stmt))
-    if known is None or known[0] is not stmt:
-        known = _matched[id(stmt)] = (stmt, dict(_matches(stmt.body, None)))
-    return known[1]
+    return dict(_matches(stmt.body, None))
 
 
 def _matches(body: list[m.Stmt], passed: m.Compare | None) -> Iterator[tuple[int, m.Compare]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ GROUPING = frozenset({"groupby", "group_by"})
 _LOCATED = frozenset({"loc"})
 _VALUES = frozenset({"values", "unique", "array"})
 _MOST_NAMES = 4
-_selecting: dict[int, tuple[m.Function, bool]] = memo()
 
 
 class _Data(NamedTuple):
@@ -44,17 +43,14 @@ def has_one_value(interp: Interp, node: m.Expr | None, fn: m.Function | None) ->
     return found is not None and found.column is not None and found.column in found.single
 
 
+@memoized
 def _selects(fn: m.Function) -> bool:
     """Whether a function groups anything, or selects anything by a comparison; memoised while the function lives."""
-    known = _selecting.get(id(fn))
-    if known is None or known[0] is not fn:
-        found = any(
-            called_name(one) in GROUPING
-            or (isinstance(one, m.Subscript) and isinstance(one.index, m.Compare | m.BinOp | m.Seq))
-            for one in nodes(fn.body)
-        )
-        known = _selecting[id(fn)] = (fn, found)
-    return known[1]
+    return any(
+        called_name(one) in GROUPING
+        or (isinstance(one, m.Subscript) and isinstance(one.index, m.Compare | m.BinOp | m.Seq))
+        for one in nodes(fn.body)
+    )
 
 
 def _steps(node: Any) -> tuple[m.Name | None, list[Any]]:

@@ -267,7 +267,7 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
     kind = kind_of_elements(interp, value, node)
     if not kind and (
         number_uses.are_numbers(interp, node)
-        or compared_elements.have_numbers(number_uses.body_of(interp), node)
+        or compared_elements.have_numbers(interp.frame.body, node)
         or _joins_numbers(interp, node)
     ):
         kind = NUMBER
@@ -319,8 +319,7 @@ def counted(interp: Interp, node: m.Expr | None) -> v.Value:
     """A number for an expression of constants and names that loops of the running function count in."""
     if node is None or isinstance(node, m.Const):
         return v.UNKNOWN
-    frame = interp.frame
-    body = frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
+    body = interp.frame.body
     counters: set[str] = set()
     tables = _tables_of_numbers(body)
     for one in nodes(body):

@@ -11,7 +11,7 @@ from d9mlint.interp.order_single import differ, differ_by_name, is_joined
 from d9mlint.interp.order_ties import PAIRS
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.scopes import assigned_names
 from d9mlint.ir.traversal import called_name, nodes, receiver
 
@@ -23,7 +23,6 @@ _NAME = "name"
 """The attribute of a path, or of an entry of a folder, that is its last part."""
 _BASENAME = "os.path.basename"
 _LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.set"})
-_changes: dict[int, tuple[m.For, tuple[Change, ...]]] = memo()
 
 
 class Change(NamedTuple):
@@ -194,12 +193,10 @@ def _fresh(stmt: m.For) -> frozenset[str]:
     return assigned_names(stmt) - added - again
 
 
+@memoized
 def _changed(stmt: m.For) -> tuple[Change, ...]:
     """The places in a loop that may change what a variable holds."""
-    known = _changes.get(id(stmt))
-    if known is None or known[0] is not stmt:
-        known = _changes[id(stmt)] = (stmt, tuple(_found(stmt)))
-    return known[1]
+    return tuple(_found(stmt))
 
 
 def _found(stmt: m.For) -> Iterator[Change]:

@@ -368,7 +368,7 @@ class Orders:
         kind = kind_of_elements(interp, value, node) or annotated_kinds.of_elements(interp, node)
         if kind == NUMBER or (not kind and loop is not None and number_uses.gives_numbers(interp, loop)):
             return None
-        if not kind and compared_elements.have_numbers(number_uses.body_of(interp), node):
+        if not kind and compared_elements.have_numbers(interp.frame.body, node):
             return None
         if not kind and columns.are_texts(interp, node):
             kind = TEXT

@@ -34,6 +34,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.library.filled_in_loops import written
 from d9mlint.interp.listening import on, on_call_with_objects, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
+from d9mlint.interp.naming import running
 from d9mlint.interp.state import SEEDED, Setting, Site
 from d9mlint.interp.storage import behind, followed, made_at, root
 from d9mlint.ir import nodes as m
@@ -74,7 +75,7 @@ class Overwritten:
         name = OVERWRITTEN + _place(site)
         if name in self._interp.state.modes:
             self._interp.state.modes[name] = Setting(None, site)
-        dummy = is_dummy(self._interp, event.node, _running(self._interp))
+        dummy = is_dummy(self._interp, event.node, running(self._interp))
         if dummy is not None:
             name = f"{OVERWRITTEN}{_DUMMY}{_place(site)}"
             before = self._interp.state.modes.get(name)
@@ -363,14 +364,6 @@ class Overwritten:
         names = frozenset({name, *(before.value if before is not None else ())})
         every = names.issuperset(self._parameters(made))
         modes[OVERWRITTEN + place] = Setting(True if every else names, site)
-
-
-def _running(interp: Interp) -> m.Function | None:
-    """The function that is running, or the body of the module; None in the body of a class."""
-    frame = interp.frame
-    if frame.func is None:
-        return None if frame.is_class else frame.file.facts.functions[0]
-    return frame.func.fn
 
 
 def _is_text(value: v.Value) -> bool:

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import Role
-
-_keys: dict[int, tuple[m.FileFacts, dict[str, list[m.Name]]]] = memo()
 
 
 def is_read_back(interp: Interp, value: v.Obj, index: v.Value) -> bool:
@@ -41,19 +39,17 @@ def is_read_back(interp: Interp, value: v.Obj, index: v.Value) -> bool:
     )
 
 
+@memoized
 def stored_keys(facts: m.FileFacts) -> dict[str, list[m.Name]]:
     """The functions that are called where a key of a dictionary is named, by keys; memoised while the facts live."""
-    known = _keys.get(id(facts))
-    if known is None or known[0] is not facts:
-        found: dict[str, list[m.Name]] = {}
-        for function in facts.functions:
-            every = list(nodes(function.body))
-            called = [one.func for one in every if isinstance(one, m.Call) and isinstance(one.func, m.Name)]
-            for one in every:
-                for key in _named(one):
-                    found.setdefault(key, []).extend(called)
-        known = _keys[id(facts)] = (facts, found)
-    return known[1]
+    found: dict[str, list[m.Name]] = {}
+    for function in facts.functions:
+        every = list(nodes(function.body))
+        called = [one.func for one in every if isinstance(one, m.Call) and isinstance(one.func, m.Name)]
+        for one in every:
+            for key in _named(one):
+                found.setdefault(key, []).extend(called)
+    return found
 
 
 def _named(node: object) -> list[str]:

@@ -599,6 +599,10 @@ class Args:
         """All argument values, positional first."""
         return [*self.pos, *self.kw.values()]
 
+    def are_literals(self) -> bool:
+        """Whether all that is given are numbers, texts and the like, whichever of several values each has."""
+        return all(isinstance(one, Lit) for value in self.values() for one in alternatives(value))
+
 
 NO_ARGS = Args()
 LIBRARY_DEFAULTS = "configuration of a library"

@@ -6,6 +6,7 @@ of a large project a run looks at a part.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ MOST_KEPT = 6_000_000
 MOST_OPENED = 12_000_000
 """The same for the functions and classes of files, with their bodies."""
 
+N = TypeVar("N")
 T = TypeVar("T")
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -92,6 +94,20 @@ def memo() -> dict[Any, Any]:
     made: dict[Any, Any] = {}
     _memos.append(made)
     return made
+
+
+def memoized(ask: Callable[[N], T]) -> Callable[[N], T]:
+    """A function of a node, or of a list of nodes, that keeps what it has found as long as they live."""
+    known: dict[int, tuple[N, T]] = memo()
+
+    @functools.wraps(ask)
+    def answer(node: N) -> T:
+        found = known.get(id(node))
+        if found is None or found[0] is not node:
+            found = known[id(node)] = (node, ask(node))
+        return found[1]
+
+    return answer
 
 
 def forget() -> None:

@@ -6,10 +6,9 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.traversal import children, nodes, statements
 
-_failing: dict[int, tuple[object, tuple[m.Call, ...]]] = memo()
 Evaluated = m.Name | m.Call | m.Comp | m.Subscript
 _EXITS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
 """Calls that end the program."""
@@ -127,22 +126,19 @@ def _goes_on(stmt: m.Stmt) -> bool:
     return any(_goes_on(one) for block in blocks for one in block)
 
 
+@memoized
 def calls_before_failing(function: m.Function) -> tuple[m.Call, ...]:
     """The calls that are statements of handlers behind which the program always fails: it raises, or exits with a status
     that is not zero."""
-    known = _failing.get(id(function))
-    if known is None or known[0] is not function:
-        found = tuple(
-            inner.value
-            for stmt in statements(function.body)
-            if isinstance(stmt, m.Try)
-            for handler in stmt.handlers
-            if fails(handler.body)
-            for inner in statements(handler.body)
-            if isinstance(inner, m.ExprStmt) and isinstance(inner.value, m.Call)
-        )
-        known = _failing[id(function)] = (function, found)
-    return known[1]
+    return tuple(
+        inner.value
+        for stmt in statements(function.body)
+        if isinstance(stmt, m.Try)
+        for handler in stmt.handlers
+        if fails(handler.body)
+        for inner in statements(handler.body)
+        if isinstance(inner, m.ExprStmt) and isinstance(inner.value, m.Call)
+    )
 
 
 def fails(body: Sequence[m.Stmt]) -> bool:

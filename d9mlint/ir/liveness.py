@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import body_that_holds, memo
+from d9mlint.ir.bodies import body_that_holds, memo, memoized
 from d9mlint.ir.scopes import bound_by, own_names, target_names
 from d9mlint.ir.traversal import children, nodes, parents
 
@@ -29,12 +29,8 @@ _PICKLE = "pickle"
 _ORDERLESS = frozenset({"len", "sorted", "min", "max", "set", "frozenset"})
 """Functions that give the same for the elements of a sequence in any order."""
 _NONE: frozenset[str] = frozenset()
-_known: dict[int, tuple[object, frozenset[int]]] = memo()
 _shared: dict[int, tuple[object, frozenset[str]]] = memo()
-_tests: dict[int, tuple[object, list[m.Name]]] = memo()
 _constants: dict[int, tuple[object, Mapping[str, bool]]] = memo()
-_declaring: dict[int, tuple[m.Function, frozenset[str]]] = memo()
-_reading: dict[int, tuple[m.Function, frozenset[str]]] = memo()
 _decided: dict[tuple[int, frozenset[tuple[str, bool]]], tuple[object, frozenset[int]]] = memo()
 
 
@@ -47,21 +43,17 @@ class _Exits(NamedTuple):
     raised: frozenset[str] = _NONE
 
 
+@memoized
 def dead_stores(function: m.Function) -> frozenset[int]:
     """Where the assignments of a function, or of a module's body, start whose value it does not read itself."""
-    known = _known.get(id(function))
-    if known is None or known[0] is not function:
-        known = _known[id(function)] = (function, _found(function))
-    return known[1]
+    return _found(function)
 
 
+@memoized
 def tests(function: m.Function) -> list[m.Name]:
     """The parameters of a function, and attributes of them, whose truth its branches ask for and that it does not
     assign: ``if self.training:``."""
-    known = _tests.get(id(function))
-    if known is None or known[0] is not function:
-        known = _tests[id(function)] = (function, _tested(function))
-    return known[1]
+    return _tested(function)
 
 
 def _tested(function: m.Function) -> list[m.Name]:
@@ -376,21 +368,17 @@ def declares(function: m.Function, names: set[str]) -> bool:
     return not _declared(function).isdisjoint(names) or _ANY in _read_by(function)
 
 
+@memoized
 def _declared(function: m.Function) -> frozenset[str]:
     """The names that a function declares as those of another scope; memoised while it lives."""
-    known = _declaring.get(id(function))
-    if known is None or known[0] is not function:
-        scopes = (one.names for one in nodes(function.body) if isinstance(one, m.ScopeDecl))
-        known = _declaring[id(function)] = (function, frozenset(chain.from_iterable(scopes)))
-    return known[1]
+    scopes = (one.names for one in nodes(function.body) if isinstance(one, m.ScopeDecl))
+    return frozenset(chain.from_iterable(scopes))
 
 
+@memoized
 def _read_by(function: m.Function) -> frozenset[str]:
     """All variables that the body of a function names; memoised while it lives."""
-    known = _reading.get(id(function))
-    if known is None or known[0] is not function:
-        known = _reading[id(function)] = (function, frozenset(_read(function.body)))
-    return known[1]
+    return frozenset(_read(function.body))
 
 
 def _found(

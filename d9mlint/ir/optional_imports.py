@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.endings import fails
 from d9mlint.ir.traversal import statements
 
-_optional: dict[int, tuple[m.Function, frozenset[int]]] = memo()
 _CATCHING = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
 
 
+@memoized
 def optional_imports(function: m.Function) -> frozenset[int]:
     """Where the imports of a function, or of a module's body, begin that may fail, and those that replace them."""
-    known = _optional.get(id(function))
-    if known is None or known[0] is not function:
-        found = frozenset(
-            stmt.start
-            for outer in (statements(function.body) if function.imports else ())
-            if isinstance(outer, m.Try)
-            for stmt in _replaceable(outer)
-        )
-        known = _optional[id(function)] = (function, found)
-    return known[1]
+    return frozenset(
+        stmt.start
+        for outer in (statements(function.body) if function.imports else ())
+        if isinstance(outer, m.Try)
+        for stmt in _replaceable(outer)
+    )
 
 
 def _replaceable(stmt: m.Try) -> list[m.Import | m.ImportFrom]:

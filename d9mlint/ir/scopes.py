@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memo, memoized
 from d9mlint.ir.traversal import nodes, parents, statements
 
 _carried: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -15,7 +15,6 @@ _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
 _counted: dict[int, tuple[object, frozenset[str]]] = memo()
 _set_attributes: dict[int, tuple[object, frozenset[str]]] = memo()
 _bound: dict[int, tuple[object, frozenset[str]]] = memo()
-_declared: dict[int, tuple[object, frozenset[str]]] = memo()
 _stored: dict[int, tuple[object, frozenset[str]]] = memo()
 _guarded: dict[int, tuple[object, dict[str, list[m.Compare]]]] = memo()
 _handled: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -151,15 +150,11 @@ def bound_names(facts: m.FileFacts) -> frozenset[str]:
     return result
 
 
+@memoized
 def declared_names(facts: m.FileFacts) -> frozenset[str]:
     """All names that functions of a file declare as those of another scope."""
-    known = _declared.get(id(facts))
-    if known is None or known[0] is not facts:
-        scopes = (
-            one for fn in facts.functions for one in statements(fn.body) if isinstance(one, m.ScopeDecl)
-        )
-        known = _declared[id(facts)] = (facts, frozenset(name for one in scopes for name in one.names))
-    return known[1]
+    scopes = (one for fn in facts.functions for one in statements(fn.body) if isinstance(one, m.ScopeDecl))
+    return frozenset(name for one in scopes for name in one.names)
 
 
 def stored_attributes(facts: m.FileFacts) -> frozenset[str]:

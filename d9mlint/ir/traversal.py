@@ -8,11 +8,8 @@ from typing import Any, get_args
 import msgspec
 
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 
-_parents: dict[int, tuple[m.Function, dict[int, Any]]] = memo()
-_variables: dict[int, tuple[m.Function, dict[str, list[m.Name]]]] = memo()
-_tries: dict[int, tuple[m.For | m.While, tuple[m.Try, ...]]] = memo()
 _holding: dict[type[msgspec.Struct], tuple[str, ...]] = {}
 
 
@@ -42,11 +39,9 @@ def _may_hold(hint: Any) -> bool:
     return any(_may_hold(one) for one in get_args(hint))
 
 
+@memoized
 def parents(function: m.Function) -> dict[int, Any]:
     """Parent of every node in a function's body, by id; memoised while the function lives."""
-    known = _parents.get(id(function))
-    if known is not None and known[0] is function:
-        return known[1]
     found: dict[int, Any] = {}
     stack: list[Any] = list(function.body)
     while stack:
@@ -54,29 +49,23 @@ def parents(function: m.Function) -> dict[int, Any]:
         for child in children(node):
             found[id(child)] = node
             stack.append(child)
-    _parents[id(function)] = (function, found)
     return found
 
 
+@memoized
 def variables(function: m.Function) -> dict[str, list[m.Name]]:
     """Where the body of a function names each variable, or something of it; memoised while the function lives."""
-    known = _variables.get(id(function))
-    if known is None or known[0] is not function:
-        found: dict[str, list[m.Name]] = {}
-        for node in nodes(function.body):
-            if isinstance(node, m.Name):
-                found.setdefault(node.id.partition(".")[0], []).append(node)
-        known = _variables[id(function)] = (function, found)
-    return known[1]
+    found: dict[str, list[m.Name]] = {}
+    for node in nodes(function.body):
+        if isinstance(node, m.Name):
+            found.setdefault(node.id.partition(".")[0], []).append(node)
+    return found
 
 
+@memoized
 def tries(loop: m.For | m.While) -> tuple[m.Try, ...]:
     """The ``try`` statements in the body of a loop; memoised while the loop lives."""
-    known = _tries.get(id(loop))
-    if known is None or known[0] is not loop:
-        found = tuple(node for node in nodes(loop.body) if isinstance(node, m.Try))
-        known = _tries[id(loop)] = (loop, found)
-    return known[1]
+    return tuple(node for node in nodes(loop.body) if isinstance(node, m.Try))
 
 
 def statements(body: Sequence[m.Stmt]) -> Iterator[m.Stmt]:

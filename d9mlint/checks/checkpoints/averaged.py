@@ -14,7 +14,7 @@ from d9mlint.interp.events import CallEvent, LoopEvent
 from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.traversal import alike, nodes, receiver, statements
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 _DEEPEST = 3
-_collections: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
-_known: dict[int, tuple[m.For | m.While, tuple[m.Call, ...]]] = memo()
 
 
 class AveragedWeights:
@@ -139,14 +137,11 @@ def _births(values: Iterable[v.Value], depth: int = 0) -> Iterator[int]:
             yield from _births(inner, depth + 1)
 
 
+@memoized
 def _changed(loop: m.For | m.While) -> tuple[m.Call, ...]:
     """The calls of methods whose items a loop changes in place, computing them from what they were; memoised while the
     loop lives."""
-    known = _known.get(id(loop))
-    if known is None or known[0] is not loop:
-        found = tuple(_calls(loop)) if isinstance(loop, m.For) and isinstance(loop.iter, m.Call) else ()
-        known = _known[id(loop)] = (loop, found)
-    return known[1]
+    return tuple(_calls(loop)) if isinstance(loop, m.For) and isinstance(loop.iter, m.Call) else ()
 
 
 def _calls(loop: m.For) -> Iterator[m.Call]:
@@ -192,13 +187,11 @@ def _averages(stmt: m.Stmt, names: set[str]) -> bool:
     return False
 
 
+@memoized
 def _collected(loop: m.For | m.While) -> tuple[str, ...]:
     """The collections whose item for each round a loop computes from what it was and from something else; memoised while
     the loop lives."""
-    known = _collections.get(id(loop))
-    if known is None or known[0] is not loop:
-        known = _collections[id(loop)] = (loop, tuple(sorted(_item_averages(loop))))
-    return known[1]
+    return tuple(sorted(_item_averages(loop)))
 
 
 def _item_averages(loop: m.For | m.While) -> set[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.checkpoints.rounds import InRound, in_round
-from d9mlint.checks.checkpoints.stages import Test, body_of, exclude, is_in_loop, tests_around
+from d9mlint.checks.checkpoints.stages import Test, exclude, is_in_loop, tests_around
 from d9mlint.checks.checkpoints.weights import sources
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT
@@ -135,7 +135,7 @@ class DrawnBetween:
         loops = {one.key for one in self.run.loops}
         if not loops or any(at.loop in loops for _, at in self.saved_in):
             return True
-        return isinstance(self.run.statement, m.For) or is_in_loop(body_of(self.run.frame), node.start)
+        return isinstance(self.run.statement, m.For) or is_in_loop(self.run.frame.body, node.start)
 
     def _in_statement(self, node: Any) -> m.Call | None:
         """A call of the statement that is running, by which the place is known where something is drawn: a layer, or a
@@ -175,8 +175,7 @@ class DrawnBetween:
         if not self.later_sets:
             return
         self.seeded_at.extend((rng, Where(self.run, event.node)) for rng in event.rngs)
-        given = [one for value in event.args.values() for one in v.alternatives(value)]
-        if self.run.entry is None or not all(isinstance(one, v.Lit) for one in given):
+        if self.run.entry is None or not event.args.are_literals():
             return
         if _FORKED in self.run.contexts or any(state_restored(self.run.kb, api) for api in event.entry.apis):
             return

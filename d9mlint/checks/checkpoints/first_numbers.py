@@ -100,7 +100,7 @@ def _set_first(run: RunView, stmt: m.Stmt) -> set[str]:
 
 def begun(run: RunView, loop: Loop, found: set[str]) -> set[str]:
     """Those of some variables that the function of a loop begins with numbers before it, and with nothing else."""
-    body = loop.frame.function.body
+    body = loop.frame.body
     inside = {id(stmt) for stmt in statements([loop.stmt])}
     repeated = {
         id(part)

@@ -81,8 +81,7 @@ class StatesPutBack(Rule):
     @on(SeedEvent)
     def seeded(self, event: SeedEvent) -> None:
         """RNGs are seeded."""
-        given = [one for value in event.args.values() for one in v.alternatives(value)]
-        if self.engines and not all(isinstance(one, v.Lit) for one in given):
+        if self.engines and not event.args.are_literals():
             depth = self._called_back()
             self.reseeded.update((rng, depth) for rng in event.rngs)
 

@@ -174,9 +174,7 @@ def _is_length(loop: Loop, node: Any) -> bool:
     if isinstance(node, m.BinOp) and node.op == "*":
         return _is_length(loop, node.left) or _is_length(loop, node.right)
     if isinstance(node, m.Name):
-        function = loop.frame.func
-        body = function.fn.body if function is not None else loop.frame.file.facts.functions[0].body
-        assigned = _assigned(body, node.id)
+        assigned = _assigned(loop.frame.body, node.id)
         return len(assigned) == 1 and not isinstance(assigned[0], m.Name) and _is_length(loop, assigned[0])
     if not isinstance(node, m.Call) or called_name(node) != "len" or len(node.args) != 1:
         return False

@@ -65,7 +65,7 @@ def tests_around(run: RunView, node: Any, alone: bool = False) -> frozenset[Test
     frame: Frame | None = run.frame
     offset = node.start
     while frame is not None:
-        body = body_of(frame)
+        body = frame.body
         if is_in_loop(body, offset):
             # Each round may take another branch.
             branches.clear()
@@ -77,11 +77,6 @@ def tests_around(run: RunView, node: Any, alone: bool = False) -> frozenset[Test
         offset = frame.call_site.start if frame.call_site is not None else 0
         frame = frame.caller if frame.call_site is not None else None
     return frozenset(found if alone else found | branches)
-
-
-def body_of(frame: Frame) -> list[m.Stmt]:
-    """The body that runs in a frame."""
-    return frame.func.fn.body if frame.func is not None else frame.file.facts.functions[0].body
 
 
 def _tests_of(body: list[m.Stmt], offset: int) -> tuple[_Holding, ...]:

@@ -14,7 +14,7 @@ from d9mlint.checks.checkpoints.first_numbers import (
 )
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memo, memoized
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _CALLED = "__call__"
 _counting: dict[int, tuple[m.For | m.While, frozenset[str]]] = memo()
-_known: dict[int, tuple[m.For | m.While, tuple[str, ...]]] = memo()
 
 
 def stoppers(run: RunView, loop: Loop) -> Iterator[tuple[v.Inst, list[str]]]:
@@ -46,12 +45,10 @@ def stoppers(run: RunView, loop: Loop) -> Iterator[tuple[v.Inst, list[str]]]:
         yield one, [method for method in dict.fromkeys(called) if "." not in method]
 
 
+@memoized
 def _names(loop: m.For | m.While) -> tuple[str, ...]:
     """What ``_asked`` gives; memoised while the loop lives."""
-    known = _known.get(id(loop))
-    if known is None or known[0] is not loop:
-        known = _known[id(loop)] = (loop, tuple(dict.fromkeys(_asked(loop))))
-    return known[1]
+    return tuple(dict.fromkeys(_asked(loop)))
 
 
 def _asked(loop: m.For | m.While) -> Iterator[str]:
@@ -111,8 +108,8 @@ def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
     another one where it saves: the best score so far. ``call`` saves it, or what runs in that place does."""
     at, frame, found = call.start, run.frame, set[str]()
     while frame is not loop.frame:
-        shared = {name for one in frame.function.body if isinstance(one, m.ScopeDecl) for name in one.names}
-        names = _best_in(frame.function.body, at)
+        shared = {name for one in frame.body if isinstance(one, m.ScopeDecl) for name in one.names}
+        names = _best_in(frame.body, at)
         found |= {name for name in names if not name.isidentifier() or name in shared}
         if frame.caller is None or frame.call_site is None:
             return set()

@@ -204,8 +204,7 @@ def file_of(run: RunView, call: CallEvent, argument: str, position: int) -> File
         if _names(loop.stmt.target) & _names(_expression(run, node))
     )
     if name is None and isinstance(node, m.Expr):
-        function = run.frame.func
-        body = function.fn.body if function is not None else run.frame.file.facts.functions[0].body
+        body = run.frame.body
         counted = {
             one for loop in run.loops if isinstance(loop.stmt, m.For) for one in _names(loop.stmt.target)
         }

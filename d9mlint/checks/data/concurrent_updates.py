@@ -9,9 +9,8 @@ from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.events import CallEvent
-from d9mlint.interp.library.processes import running_function
 from d9mlint.interp.listening import on
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Where, running
 from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
@@ -72,7 +71,7 @@ def shared(run: RunView, node: Any, func: v.Func | v.Partial, thread: v.Value | 
     taken from a list may be each thread's own.
     """
     since = next((one.start for one in reversed(run.loops) if one.frame.env is run.frame.env), run.now)
-    turns = _turns(running_function(run))
+    turns = _turns(running(run))
     found: list[v.Value] = []
     inner = func
     while isinstance(inner, v.Partial):

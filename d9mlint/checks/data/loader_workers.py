@@ -163,9 +163,8 @@ class LoaderWorkers(Rule):
             or CPU_CONTEXT not in self.run.contexts
         ):
             return
-        seeds = [one for value in result.args.values() for one in v.alternatives(value)]
         site = made_at(result)
-        if site is not None and not (seeds and all(isinstance(one, v.Lit) for one in seeds)):
+        if site is not None and not (result.args.values() and result.args.are_literals()):
             self.made_in_items.add(site)
 
     def _seeds_items(self, node: Any) -> frozenset[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from d9mlint.interp.library.processes import running_function
+from d9mlint.interp.places import running
 from d9mlint.interp.shapes import is_dtype
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
@@ -34,7 +34,7 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
     it from there alone, and from nowhere if there is no such place; None where it may be taken before that. ``kind`` is
     the class of its tensors whose attributes and methods are known, empty for none. Of a tuple that a statement takes
     apart it is the ``part`` that has a gradient."""
-    function = running_function(run)
+    function = running(run)
     if function is None:
         return None
     consumers = Consumers(run.kb, lambda: run.whole(run.frame.file), function, kind)
@@ -44,7 +44,7 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
 
 def stops_gradient(run: RunView, node: Any) -> bool:
     """Whether an expression is given to a function behind which there is no gradient."""
-    function = running_function(run)
+    function = running(run)
     parent = parents(function).get(id(node)) if function is not None else None
     if not isinstance(parent, m.Call) or not isinstance(parent.func, m.Name):
         return False

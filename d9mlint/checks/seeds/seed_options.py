@@ -72,7 +72,7 @@ class SeedOptions:
             site, frame = frame.call_site, frame.caller
             around = (
                 one
-                for one in nodes(frame.function.body)
+                for one in nodes(frame.body)
                 if isinstance(one, (m.Assign, m.Return))
                 and isinstance(one.value, m.Call)
                 and one.value.start == site.start

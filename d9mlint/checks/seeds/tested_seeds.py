@@ -21,7 +21,7 @@ def truth_test(run: RunView, call: Any) -> str:
         given = {_last(one) for one in nodes([*call.args, *(keyword.value for keyword in call.keywords)])} - {
             ""
         }
-        for one in nodes(frame.function.body):
+        for one in nodes(frame.body):
             if isinstance(one, m.If) and _last(one.test) in given and _holds(one, call):
                 return with_keys(one.test)
         call = frame.began()

@@ -147,12 +147,10 @@ def _true_fix(node: Any) -> Fix | None:
 def _is_all_that_is_chosen(interp: RunView, node: Any) -> bool:
     """Whether a statement stands in a branch that does nothing but set attributes to literals: what decides between the
     branches is there for that."""
-    func = interp.frame.func
-    body = interp.frame.file.facts.functions[0].body if func is None else func.fn.body
     return any(
         any(stmt is node for stmt in branch)
         and all(isinstance(stmt, m.Assign) and isinstance(stmt.value, m.Const) for stmt in branch)
-        for one in nodes(list(body))
+        for one in nodes(interp.frame.body)
         if isinstance(one, m.If)
         for branch in (one.body, one.orelse)
     )

@@ -322,16 +322,15 @@ def _is_state(value: v.Value | None) -> bool:
 
 def _is_filled_later(interp: RunView) -> bool:
     """Whether the running function writes elements of what the running statement makes, as ``table.loc[row, column]``."""
-    made, func = interp.statement, interp.frame.func
+    made = interp.statement
     if not isinstance(made, m.Assign) or not isinstance(made.targets[0], m.Name):
         return False
     name = made.targets[0].id
-    body = func.fn.body if func is not None else interp.frame.file.facts.functions[0].body
     return any(
         isinstance(target, m.Subscript)
         and isinstance(target.value, m.Name)
         and f"{target.value.id}.".startswith(f"{name}.")
-        for one in nodes(body)
+        for one in nodes(interp.frame.body)
         if isinstance(one, m.Assign)
         for target in one.targets
     )

@@ -631,6 +631,35 @@ def _isclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
 
 
+_MOST_MEMBERS = 200
+
+
+def _isfunction(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    given = args.pos[0] if args.pos else v.UNKNOWN
+    if isinstance(given, v.Func):
+        return v.Lit(given.receiver is None)
+    return v.Lit(False) if isinstance(given, (v.Lit, v.Items, v.Cls, v.Mod, v.Inst, v.Mapping)) else v.UNKNOWN
+
+
+def _getmembers(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """The names in a module of the project, in their order, with what they stand for; those of libraries are left out where
+    it is not known whether they pass the test."""
+    holder, test = args.get("object", 0), args.get("predicate", 1)
+    if not isinstance(holder, v.Mod) or holder.file is None or len(holder.env.all()) > _MOST_MEMBERS:
+        return None
+    found: list[v.Value] = []
+    is_open = bool(holder.env.stars)
+    for name, value in sorted(holder.env.all().items()):
+        passes = None if test is None else v.truth(interp.call(test, v.Args([value]), node))
+        if passes is False or not name.isidentifier():
+            continue
+        if passes is None and test is not None and not isinstance(value, (v.Cls, v.Func, v.Mod)):
+            is_open = True
+        else:
+            found.append(v.Items("t", [v.Lit(name), value]))
+    return v.Items("l", found, is_open)
+
+
 def _super(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if len(args.pos) == 2 and isinstance(args.pos[0], v.Cls):
         return v.Super(args.pos[0], args.pos[1])
@@ -1406,7 +1435,9 @@ MODELS: dict[str, Model] = {
     "builtins.hasattr": _hasattr,
     "builtins.isinstance": _isinstance,
     "builtins.issubclass": _issubclass,
+    "inspect.getmembers": _getmembers,
     "inspect.isclass": _isclass,
+    "inspect.isfunction": _isfunction,
     "inspect.isabstract": _isclass,
     "builtins.super": _super,
     "builtins.exit": _exit,

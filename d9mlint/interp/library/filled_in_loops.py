@@ -105,7 +105,7 @@ def _looks_only(interp: Interp, node: Any) -> bool:
 
 def _others(interp: Interp, module: v.Value) -> bool:
     """Whether the function takes weights of another module, which nobody has loaded: they may be what is written."""
-    for one in nodes(interp.frame.function.body):
+    for one in nodes(interp.frame.body):
         if isinstance(one, m.Call) and isinstance(one.func, m.Name) and "." in one.func.id:
             owner, _, method = one.func.id.rpartition(".")
             if method in _GIVING:

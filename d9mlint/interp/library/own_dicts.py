@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 DICTS = frozenset({"builtins.dict", "collections.OrderedDict", "collections.UserDict", "typing.Dict"})
-_OTHERWISE = frozenset(
+_READING = frozenset(
     {
         "__bool__",
         "__call__",
@@ -62,7 +62,8 @@ _KEEPS = frozenset(
 )
 """What its storing methods may call: functions that put items where they are given, or ask for the types of these."""
 _LOOKS_UP = frozenset({"__getattr__", "__getattribute__", "__getitem__", "get"})
-_DUNDERS = frozenset({"__getattr__", *_STORING})
+_LAST = frozenset({"__getattr__", *_STORING})
+"""Attributes of bases that come after the items."""
 _STORES = frozenset({"__setattr__", "__setitem__"})
 _DICT = ".__dict__"
 _DEPTH = 8
@@ -77,7 +78,7 @@ def make(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Mapping | Non
     mro = cls.mro()
     if any(one.decorated or one.metaclass is not None for one in mro):
         return None
-    if any(not _OTHERWISE.isdisjoint(one.env.all()) for one in mro):
+    if any(not _READING.isdisjoint(one.env.all()) for one in mro):
         return None
     init = cls.find("__init__")
     bodies = {
@@ -109,7 +110,7 @@ def attribute(interp: Interp, owner: v.Mapping, name: str, node: Any) -> v.Value
     if isinstance(found, v.Func):
         stores = name in _STORING and _only_keeps(interp.body(found), owner.cls)
         return None if stores else bind_method(interp, found, owner, owner.cls, node)
-    held = name in owner.items or (found is not None and name in _DUNDERS)
+    held = name in owner.items or (found is not None and name in _LAST)
     return None if found is None or held else bind_method(interp, found, owner, owner.cls, node)
 
 

@@ -13,6 +13,7 @@ from d9mlint.interp.devices import RANK
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.commands import registering
 from d9mlint.interp.library.queues import SEVERAL
+from d9mlint.interp.places import running
 from d9mlint.interp.state import MODE, RNG, SEEDED, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
@@ -172,7 +173,7 @@ _WAITING = frozenset({"result", "get", "wait"})
 
 def _is_waited_for(interp: Interp, node: m.Call) -> bool:
     """Whether the loop that starts a task waits for it before it starts the next one."""
-    function = running_function(interp)
+    function = running(interp)
     above = parents(function) if function is not None else {}
     user, names = above.get(id(node)), set[str]()
     if isinstance(user, m.Attr):
@@ -593,7 +594,7 @@ def _shared_since(interp: Interp, node: Any) -> int:
 
 def _turns(interp: Interp) -> set[str]:
     """The variables of the loops in the running function."""
-    function = running_function(interp)
+    function = running(interp)
     turns: set[str] = set()
     for one in nodes(function.body) if function is not None else ():
         if isinstance(one, (m.For, m.Generator)):
@@ -654,7 +655,7 @@ def _take_over(child: State, program: State) -> None:
 
 def several_at_once(interp: RunView, node: Any) -> bool:
     """Whether a thread or process is made or started in a loop that does not wait for it, or in a comprehension."""
-    function = running_function(interp)
+    function = running(interp)
     if function is None:
         return False
     above = parents(function)
@@ -678,19 +679,6 @@ def _is_once(interp: RunView, iterated: Any) -> bool:
         return False
     count = interp.value_of(iterated.args[0]) if isinstance(iterated.args[0], (m.Name, m.Const)) else None
     return isinstance(count, v.Lit) and count.value == 1 and not v.option_of(count)
-
-
-def running_function(interp: RunView) -> m.Function | None:
-    """The project function that is running, or the module body."""
-    frame: Any = interp.frame
-    while frame is not None:
-        if frame.func is not None:
-            found: m.Function = frame.func.fn
-            return found
-        if not frame.is_class:
-            return frame.file.facts.functions[0] if frame.file.facts.functions else None
-        frame = frame.caller
-    return None
 
 
 PROCESS_MODELS = {

@@ -19,7 +19,7 @@ from d9mlint.interp.places import running
 from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
-from d9mlint.ir.bodies import memo
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver, variables
 
 if TYPE_CHECKING:
@@ -91,18 +91,13 @@ def named_methods(interp: Interp, reading: m.Call) -> tuple[list[v.Func], bool]:
     return (methods, complete) if len(methods) <= _MOST_NAMED else ([], False)
 
 
+@memoized
 def _attributes_named(function: m.Function) -> frozenset[str]:
     """The names of attributes that a function mentions."""
-    known = _mentioned.get(id(function))
-    if known is None or known[0] is not function:
-        parts = list(nodes(function.body))
-        names = {part for one in parts if isinstance(one, m.Name) for part in one.id.split(".")[1:]}
-        names |= {one.name for one in parts if isinstance(one, m.Attr)}
-        known = _mentioned[id(function)] = (function, frozenset(names))
-    return known[1]
-
-
-_mentioned: dict[int, tuple[m.Function, frozenset[str]]] = memo()
+    parts = list(nodes(function.body))
+    names = {part for one in parts if isinstance(one, m.Name) for part in one.id.split(".")[1:]}
+    names |= {one.name for one in parts if isinstance(one, m.Attr)}
+    return frozenset(names)
 
 
 # ------------------------------------------------------------------------------------------------- eval
