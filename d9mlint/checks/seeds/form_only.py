@@ -212,7 +212,7 @@ class _Look:
         for node in nodes(self._function.body):
             if isinstance(node, m.Call) and node.start in self._calls.timing:
                 return True
-            if only_form(node) and any(getattr(x, "start", -1) in self._places for x in nodes([node])):
+            if (only_form(node) or self._counts(node) or self._asks_each(node)) and self._is_drawn(node):
                 return True
             if (only_form(node) or self._counts(node) or self._asks_each(node)) and any(
                 isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])
