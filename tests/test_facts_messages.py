@@ -135,3 +135,17 @@ def test_a_program_without_an_optimizer_computes_gradients(tmp_path: Path) -> No
     (stepped,) = messages(tmp_path, "DET302", text.format("optimizer.step()\n"))
     assert alone.startswith("`train.py` computes gradients on CUDA without ")
     assert stepped.startswith("`train.py` trains on CUDA without ")
+
+
+def test_gradients_of_watched_tensors_train_nothing(tmp_path: Path) -> None:
+    text = (
+        "import tensorflow as tf\n\nnet = tf.keras.applications.ResNet50(weights='imagenet')\n"
+        "image = tf.constant(tf.io.read_file('a'))\nwith tf.GradientTape() as tape:\n    tape.watch(image)\n"
+        "    top = tf.reduce_max(net(image))\ngradient = tape.gradient(top, image)\n"
+        "{}tf.io.write_file('b', tf.io.serialize_tensor(gradient))\n"
+    )
+    (alone,) = messages(tmp_path, "DET306", text.format(""))
+    step = "tf.keras.optimizers.SGD().apply_gradients([(gradient, net.trainable_variables[0])])\n"
+    (stepped,) = messages(tmp_path, "DET306", text.format(step))
+    assert alone.startswith("`train.py` computes gradients with TensorFlow ")
+    assert stepped.startswith("`train.py` trains with TensorFlow ")

@@ -94,6 +94,8 @@ TF_TAKEN = "gradient:tensorflow"
 """Where a tape is first asked for gradients of what is not seen to be variables: nothing may be trained with them."""
 TF_WATCHED = "watched:tensorflow"
 """Where gradients are asked for of tensors that the program names, whatever they are used for."""
+TF_STEPS = "train:tensorflow:steps"
+"""Where something may change variables by a gradient that was taken before."""
 TORCH_TRAIN_CPU = "train:torch:cpu"
 TORCH_TRAIN_CUDA = "train:torch:cuda"
 """Where torch trains, unless it is known to do so on the CPU or an accelerator without CUDA."""
@@ -187,6 +189,7 @@ _PARTS_BY_NAME = ("get_collection", "get_operation", "get_tensor_by_name", "as_g
 _READ_BY_TEXT = ATTRIBUTES_BY_TEXT - {"pickle", "__getstate__"}
 """Names in files that may reach parts of a graph, which cannot be pickled, without naming attributes."""
 _STEPS_DEPTH = 4
+_TAKEN = "gradient"
 _KERAS_ONLY = ("fit_generator", "train_on_batch")
 """Methods of models of Keras whose names no other library has."""
 _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
@@ -255,6 +258,12 @@ def takes_steps(interp: RunView, place: Where) -> bool:
     """Whether more than a gradient is seen to be computed at a place where torch trains: a trainer does it, or the program
     takes what may be a step of an optimizer."""
     return place.subject not in (_BACKWARD, _OF_AUTOGRAD) or STEPS in interp.places
+
+
+def takes_tf_steps(interp: RunView, place: Where) -> bool:
+    """Whether more than a gradient is seen to be computed at a place where TensorFlow trains."""
+    gradient = place.subject == _TAKEN or interp.kb.role(place.subject, "graph-gradient") is not None
+    return not gradient or TF_STEPS in interp.places or interp.exhausted
 
 
 def trains(interp: RunView) -> bool:
@@ -551,8 +560,10 @@ class Activity:
             if name == "gradient" and not named:
                 note(self._interp, TF_TAKEN, call.node, name)
                 return
+            if name != "gradient":
+                note(self._interp, TF_STEPS, call.node, name)
             _applied(self._interp)
-            _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else "gradient")
+            _trains_tf(self._interp, call.node, "minimize" if name == "minimize" else _TAKEN)
 
     @on_method("compute_gradients", "gradient")
     def optimizer_gradient(self, call: CallEvent) -> None:
@@ -567,6 +578,7 @@ class Activity:
     @on_method("apply", "assign", "assign_sub", "assign_add")
     def tf_update(self, call: CallEvent) -> None:
         """A variable is changed, perhaps by a gradient."""
+        note(self._interp, TF_STEPS, call.node, call.api)
         _applied(self._interp)
 
     @on_call_if(lambda activity, api: activity.kb.role(api, "graph-gradient") is not None)
@@ -989,7 +1001,7 @@ def _in_mode(interp: Interp, node: Any, subject: str, device: str) -> None:
 
 
 def _trains_tf(interp: Interp, node: Any, subject: str) -> None:
-    note(interp, TF_TAPE if subject == "gradient" else TF_FIT, node, subject)
+    note(interp, TF_TAPE if subject == _TAKEN else TF_FIT, node, subject)
     note(interp, TRAIN, node, subject)
     note(interp, TF_TRAIN_CPU if within_cpu(interp.contexts) else TF_TRAIN, node, subject)
     if SPAWNED in interp.contexts and interp.mode(OP_DETERMINISM).value is False:

@@ -125,7 +125,7 @@ def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any
         node, call = call, above.get(id(call))
     if (
         not isinstance(call, m.Call)
-        or not all(isinstance(one.value, m.Const) and not _trains(one) for one in call.keywords)
+        or not all(isinstance(one.value, m.Const) and not trains(one) for one in call.keywords)
         or not isinstance(call.func, m.Name)
         or node is call.func
     ):
@@ -140,7 +140,7 @@ def _called_with(interp: Interp, node: Any, fn: m.Function, above: dict[int, Any
     return call.func
 
 
-def _trains(keyword: m.Keyword) -> bool:
+def trains(keyword: m.Keyword) -> bool:
     """Whether an argument asks a layer to learn from its input."""
     return keyword.name is None or (isinstance(keyword.value, m.Const) and keyword.value.value is True)
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.calls import owner_types
-from d9mlint.interp.dummies import is_unchanged, uses_of
+from d9mlint.interp.dummies import is_unchanged, trains, uses_of
+from d9mlint.interp.kinds import ARRAY
 from d9mlint.interp.naming import called_in_library, is_private, running
 from d9mlint.interp.order_reductions import FORM
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes, parents, variables
+from d9mlint.ir.traversal import called_name, nodes, parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -38,7 +39,7 @@ def traced_only(run: RunView, node: Any) -> bool:
     if function is None:
         return False
     followed = _Followed(run, function)
-    if followed.is_example(node):
+    if followed.is_example(node) or _Followed(run, function).warms_up(node):
         return True
     if not isinstance(stmt, m.Assign) or len(stmt.targets) != 1:
         return False
@@ -167,10 +168,15 @@ class _Followed:
             owner_types(self._run, made) if isinstance(made, v.Cls) else [called_in_library(self._run, call)]
         )
 
-    def comes_to_nothing(self, node: m.Name, depth: int = 0) -> bool:
-        """Whether what a variable holds is only given to models, and nothing but an assert reads what these give."""
+    def warms_up(self, node: m.Expr) -> bool:
+        """Whether what an expression gives is only given to models whose results nothing reads: `model(torch.rand(3))`."""
+        return not isinstance(node, m.Name) and self.comes_to_nothing(node) and self.given
+
+    def comes_to_nothing(self, node: m.Expr, depth: int = 0) -> bool:
+        """Whether what a variable holds, or an expression gives, is only given to models, and nothing but an assert reads
+        what these give."""
         child: Any = node
-        _, _, name = node.id.partition(".")
+        name = node.id.partition(".")[2] if isinstance(node, m.Name) else ""
         user = self._above.get(id(child))
         if name:
             if name in FORM:
@@ -204,7 +210,7 @@ class _Followed:
                     return True
                 computes = name and (self._run.kb.tensor(name) is not None or self._is_asserted(user))
                 if not computes:
-                    if not self._is_model(user.func):
+                    if not self._is_model(user.func) or (not self.traced and any(map(trains, user.keywords))):
                         return False
                     self.given = True
             elif isinstance(user, m.Subscript):
@@ -219,9 +225,8 @@ class _Followed:
         return False
 
     def _keeps(self, name: str) -> bool:
-        """Whether a method of a tensor gives the tensor in another form, and changes nothing."""
-        roles = self._run.kb.by_role(f"{TENSOR}.{name}")
-        return not _KEEPING.isdisjoint(roles)
+        """Whether a method of a tensor or array gives it in another form, and changes nothing."""
+        return any(not _KEEPING.isdisjoint(self._run.kb.by_role(f"{one}.{name}")) for one in (TENSOR, ARRAY))
 
     def _is_asserted(self, node: Any) -> bool:
         """Whether an expression is a part of what a statement asserts."""
@@ -253,10 +258,10 @@ class _Followed:
             return False
         model = self._run.value_of(node)
         if isinstance(model, v.Member):
-            owner = model.owner
-            return isinstance(owner, v.Obj) and self._is_unchanged(f"{owner.api}.{model.name}")
+            kinds = owner_types(self._run, model.owner)
+            return bool(kinds) and all(self._is_unchanged(f"{kind}.{model.name}") for kind in kinds)
         if isinstance(model, (v.Inst, v.Obj)):
-            return self.traced or self._is_evaluated(node.id) or is_unchanged(self._run, model)
+            return self.traced or self._is_evaluated(node) or is_unchanged(self._run, model)
         # It is made later.
         name, _, method = node.id.partition(".")
         made = {
@@ -269,15 +274,22 @@ class _Followed:
         kb = self._run.kb
         return bool(made) and all(
             self._is_unchanged(f"{api.rpartition('.')[0]}.Module")
-            and (self._is_evaluated(name) or kb.role(api, "keeps-statistics") is None)
+            and (self._is_evaluated(node) or kb.role(api, "keeps-statistics") is None)
             for api in made
         )
 
     def _is_unchanged(self, api: str) -> bool:
         return self._run.kb.role(api, "unchanged-by-call") is not None
 
-    def _is_evaluated(self, name: str) -> bool:
-        """Whether the function puts a model into the mode of evaluation."""
-        return bool(variables(self._function).get(name)) and any(
-            one.id == f"{name}.{_EVALUATES}" for one in variables(self._function)[name]
-        )
+    def _is_evaluated(self, node: m.Name) -> bool:
+        """Whether the function has put a model into the mode of evaluation before it calls it, also where it makes it."""
+        name = node.id.partition(".")[0]
+        uses = [one for one in variables(self._function).get(name, ()) if one.start < node.start]
+        if any(one.id == f"{node.id}.{_EVALUATES}" for one in uses):
+            return True
+        made = [
+            one.value
+            for one in nodes(self._function.body)
+            if isinstance(one, m.Assign) and node.id in liveness.stored_names(one)
+        ]
+        return bool(made) and all(called_name(one) == _EVALUATES for one in made)

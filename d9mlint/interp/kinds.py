@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge import Knowledge
 
+ARRAY = "numpy.ndarray"
+"""The class of the arrays of NumPy."""
 _LITERALS = {
     "builtins.int": int,
     "builtins.str": str,
@@ -22,7 +24,7 @@ _LITERALS = {
     "builtins.dict": dict,
     "builtins.set": set,
     "pathlib.Path": type(None),
-    "numpy.ndarray": type(None),
+    ARRAY: type(None),
     TENSOR: type(None),
     "torch.nn.Module": type(None),
 }

@@ -227,10 +227,20 @@ def holds(expr: Any, places: Sequence[int]) -> bool:
         node = stack.pop()
         if only_form(node) and not any(isinstance(one, m.Walrus) for one in nodes([node])):
             continue
+        if isinstance(node, m.Comp) and _asks_each(node):
+            continue
         if getattr(node, "start", -1) in places:
             return True
         stack.extend(children(node))
     return False
+
+
+def _asks_each(node: m.Comp) -> bool:
+    """Whether each element is asked for its form alone: ``p.numel() for p in Net().parameters()``. How long the elements
+    of a list are depends on which they are."""
+    if node.value is not None or any(one.ifs for one in node.generators) or not only_form(node.elt):
+        return False
+    return called_name(node.elt) != "len" and not any(isinstance(one, m.Walrus) for one in nodes([node]))
 
 
 def is_asserted(function: m.Function, place: int) -> bool:

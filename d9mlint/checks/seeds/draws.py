@@ -407,7 +407,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     """Whether a server sends somebody what is not known."""
 
     counting = remembered_table(int, bool)
-    """Where the entry point's own file shows the parts and sizes of models."""
+    """Where the entry point's own file shows the parts and sizes of models, or, where it is false, fixed texts."""
 
     not_counting = remembered_table(int, bool)
     """Where it prints something else too."""
@@ -441,10 +441,10 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if not needs_form_only(self.run, call.node):
             self.shows_elsewhere = True
 
-    def _note_own(self, places: Table[int, bool], node: Any) -> None:
+    def _note_own(self, places: Table[int, bool], node: Any, models: bool = True) -> None:
         run = self.run
         if run.entry is not None and run.frame.file.path == run.entry.path and isinstance(node, m.Call):
-            places[node.start] = True
+            places[node.start] = models
 
     @on(AnswerEvent)
     def answers(self, event: AnswerEvent) -> None:
@@ -462,8 +462,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if not own and not all(isinstance(one, v.Lit) for one in call.args.pos):
             self.prints_elsewhere = True
         # A module is printed as its parts and their sizes.
-        structures = all(isinstance(one, v.Lit) or has_model(run, [one]) for one in call.args.pos)
-        self._note_own(self.counting if structures else self.not_counting, node)
+        models = [has_model(run, [one]) for one in call.args.pos]
+        structures = all(
+            isinstance(one, v.Lit) or model for one, model in zip(call.args.pos, models, strict=True)
+        )
+        self._note_own(self.counting if structures else self.not_counting, node, any(models))
         if run.entry is None or run.entry.path not in run.used_files or not isinstance(node, m.Call):
             return
         given = list(zip(node.args, call.args.pos, strict=False))
@@ -642,7 +645,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         sizing = sizing_methods(
             [run.whole(by_path[one]) for one in sorted(paths) if one in by_path], self._looks
         )
-        calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing, sizing)
+        showing = {one for one in counting if self.counting[one]}
+        calls = Known(self._looks, counting, set(self.timing.known()), handled, drawing, sizing, showing)
         # What a module does when it is started may be to see that its own classes and functions can be called.
         runs_only = has_main_guard(run.entry) and not run.entry.notebook and not self.not_counting.known()
         return asks_form_only(facts, starts, libraries, calls, runs_only)

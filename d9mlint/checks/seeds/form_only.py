@@ -21,8 +21,8 @@ _MOST_ROUNDS = 4
 class Known(NamedTuple):
     """What is known of calls: whether one of a name looks at no element; where those start that show the parts and sizes of
     models; where those start that read the clock; which names stand for functions in other files of the project, none of
-    which prints or keeps anything that may vary; by which names the program calls what draws; and the names of methods that
-    ask their object for nothing but its form."""
+    which prints or keeps anything that may vary; by which names the program calls what draws; the names of methods that
+    ask their object for nothing but its form; and those of the places in `counting` where it is a model that is shown."""
 
     looks: Looks
     counting: Collection[int] = ()
@@ -30,6 +30,7 @@ class Known(NamedTuple):
     handled: Collection[str] = ()
     drawing: Collection[str] = ()
     sizing: Collection[str] = ()
+    showing: Collection[int] = ()
 
 
 def asks_form_only(
@@ -212,7 +213,8 @@ class _Look:
         for node in nodes(self._function.body):
             if isinstance(node, m.Call) and node.start in self._calls.timing:
                 return True
-            if only_form(node) and any(getattr(x, "start", -1) in self._places for x in nodes([node])):
+            shows = isinstance(node, m.Call) and node.start in self._calls.showing
+            if (shows or only_form(node) or self._asks_each(node)) and self._is_drawn(node):
                 return True
             if (only_form(node) or self._counts(node) or self._asks_each(node)) and any(
                 isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])

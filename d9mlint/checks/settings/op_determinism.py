@@ -16,6 +16,7 @@ from d9mlint.interp.activity import (
     TF_TRAIN_EARLY,
     TF_TRAIN_FRESH,
     of_cpu_build,
+    takes_tf_steps,
     when_given_gpus,
     where,
     without_gpu,
@@ -122,10 +123,11 @@ class WithoutOpDeterminism(Rule):
             return
         target = run.targets.version("tensorflow")
         spare = of_cpu_build(run, "tensorflow")
+        does = "trains" if takes_tf_steps(run, place) else "computes gradients"
         self.report(
             "DET306",
             place,
-            f"`{place.entry}` trains with TensorFlow {target.version} without op determinism"
+            f"`{place.entry}` {does} with TensorFlow {target.version} without op determinism"
             f"{f' when {given_in_words(aside)}' if aside else ''}{f' unless {given_in_words(unless)}' if unless else ''}"
             f"{when_given_gpus(run)}{CPU_BUILD if spare else ''}",
             "; ".join([giving_help(unless) if unless else switch_for(run, process), *self.refused[:1]]),
