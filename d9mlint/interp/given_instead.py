@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MOST = 16
 """An object has at most so many others in its place."""
 _NONE: frozenset[int] = frozenset()
+TRANSFORMS = ("transform", "augment")
+"""The kinds of what draws where it changes an item."""
 _MOST_OPTIONS = 3
 """So many options at once are taken for given at most."""
 
@@ -73,8 +75,25 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
         and not interp.importing
         and _is_followed(interp, kept, other)
     ):
+        if isinstance(meant, v.Obj) and any(_is_transform(interp, one) for one in v.alternatives(other)):
+            meant = _for_itself(interp, meant)
         note(interp, meant, other, option)
     return meant
+
+
+def _for_itself(interp: Interp, transform: v.Obj) -> v.Obj:
+    """A transform of a variable that stands for something else if an option is given: other variables may stand for the
+    transform, also what stands in its place may hold it."""
+    if transform._attrs:
+        return transform
+    made = v.Obj(transform.api, transform.type, transform.args, transform.node)
+    made.file, made.owner, made.something, made.package = (
+        transform.file, transform.owner, transform.something, transform.package,
+    )  # fmt: skip
+    known = interp.given_instead.get(transform.birth)
+    if known:
+        interp.given_instead[made.birth] = list(known)
+    return made
 
 
 def switch(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
@@ -133,6 +152,23 @@ def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
         all(isinstance(one, v.Inst) for one in v.alternatives(other))
         or stands_for_module(interp, kept, other)
         or (isinstance(kept, (v.Inst, v.Obj)) and _are_called(interp, kept, other))
+        or (
+            isinstance(kept, v.Obj)
+            and all(
+                isinstance(one, (v.Inst, v.Func)) or _is_transform(interp, one)
+                for one in v.alternatives(other)
+            )
+        )
+    )
+
+
+def _is_transform(interp: RunView, value: v.Value) -> bool:
+    """Whether a value is an object of a library that works on items, or calls what does: a transform, a dataset."""
+    if not isinstance(value, v.Obj) or value.node is None:
+        return False
+    role = interp.kb.role(value.api, "calls-at-use")
+    return (role is not None and role.library != "python") or any(
+        entry.kind in TRANSFORMS for entry in interp.kb.rng(value.api)
     )
 
 
