@@ -77,15 +77,25 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
         and not interp.importing
         and _is_followed(interp, kept, other)
     ):
-        if isinstance(meant, v.Obj) and any(_is_transform(interp, one) for one in v.alternatives(other)):
+        if isinstance(meant, v.Obj) and any(
+            _is_transform(interp, one) or (isinstance(one, FUNCTIONS) and not _has_weights(interp, meant.api))
+            for one in v.alternatives(other)
+        ):
             meant = _for_itself(interp, meant)
         note(interp, meant, other, option)
     return meant
 
 
+def _has_weights(interp: RunView, api: str) -> bool:
+    entry = interp.kb.tensor(api)
+    return (entry is not None and entry.grad == "weights") or any(
+        one.kind == "init" for one in interp.kb.rng(api)
+    )
+
+
 def _for_itself(interp: Interp, transform: v.Obj) -> v.Obj:
-    """A transform of a variable that stands for something else if an option is given: other variables may stand for the
-    transform, also what stands in its place may hold it."""
+    """A transform, or a loss, of a variable that stands for something else if an option is given: other variables may
+    stand for it, also what stands in its place may hold it."""
     if transform._attrs:
         return transform
     made = v.Obj(transform.api, transform.type, transform.args, transform.node)
