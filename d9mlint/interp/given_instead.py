@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 _MOST = 16
 """An object has at most so many others in its place."""
 _NONE: frozenset[int] = frozenset()
+TRANSFORMS = ("transform", "augment")
+"""The kinds of what draws where it changes an item."""
+FUNCTIONS = (v.Func, v.Partial)
+"""Functions of the program, also with some of their arguments."""
 _MOST_OPTIONS = 3
 """So many options at once are taken for given at most."""
 
@@ -38,7 +42,7 @@ class Instead(NamedTuple):
     """An object, or a function of the program, that stands in the place of an object if ``option`` is given; ``asked`` are
     the values of options, as far as they are known, with which it does."""
 
-    value: v.Inst | v.Obj | v.Func
+    value: v.Inst | v.Obj | v.Func | v.Partial
     option: str
     asked: dict[str, Any]
 
@@ -47,7 +51,7 @@ def note(interp: Interp, kept: v.Inst | v.Obj | v.Items, other: v.Value, option:
     """If the option is given, a variable stands for ``other``, which may be one of several."""
     known = interp.given_instead.setdefault(kept.birth, [])
     for one in v.alternatives(other):
-        if isinstance(one, (v.Inst, v.Obj, v.Func)) and one is not kept and len(known) < _MOST:
+        if isinstance(one, (v.Inst, v.Obj, *FUNCTIONS)) and one is not kept and len(known) < _MOST:
             if all(before.value is not one for before in known):
                 known.append(Instead(one, option, {}))
                 interp.noted_instead.append(known[-1])
@@ -63,7 +67,7 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
         return kept
     if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(other)):
         return _one_of(kept, other, option)
-    if isinstance(kept, (v.Func, v.Ext)) and _are_called(interp, kept, other):
+    if isinstance(kept, (*FUNCTIONS, v.Ext)) and _are_called(interp, kept, other):
         return _one_of(kept, other, option)
     meant = _on_device(interp, kept, other, option)
     if interp.orders.any:
@@ -75,6 +79,11 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
         and not interp.importing
         and _is_followed(interp, kept, other)
     ):
+        if isinstance(meant, v.Obj) and any(
+            _is_transform(interp, one) or (isinstance(one, FUNCTIONS) and not _has_weights(interp, meant.api))
+            for one in v.alternatives(other)
+        ):
+            meant = _for_itself(interp, meant)
         note(interp, meant, other, option)
     return meant
 
@@ -88,6 +97,28 @@ def _take_orders(interp: Interp, kept: v.Inst, other: v.Value) -> None:
             held = kept.attrs.get(name) if order is not None else None
             if held is v.UNKNOWN or isinstance(held, (v.Obj, v.Items, v.Mapping)):
                 kept.attrs[name] = interp.orders.carried(held, order)
+
+
+def _has_weights(interp: RunView, api: str) -> bool:
+    entry = interp.kb.tensor(api)
+    return (entry is not None and entry.grad == "weights") or any(
+        one.kind == "init" for one in interp.kb.rng(api)
+    )
+
+
+def _for_itself(interp: Interp, transform: v.Obj) -> v.Obj:
+    """A transform, or a loss, of a variable that stands for something else if an option is given: other variables may
+    stand for it, also what stands in its place may hold it."""
+    if transform._attrs:
+        return transform
+    made = v.Obj(transform.api, transform.type, transform.args, transform.node)
+    made.file, made.owner, made.something, made.package = (
+        transform.file, transform.owner, transform.something, transform.package,
+    )  # fmt: skip
+    known = interp.given_instead.get(transform.birth)
+    if known:
+        interp.given_instead[made.birth] = list(known)
+    return made
 
 
 def switch(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
@@ -122,8 +153,8 @@ def _is_called(interp: Interp, value: v.Value) -> bool:
 def _are_called(interp: RunView, kept: v.Value, other: v.Value) -> bool:
     """Whether a function of the program stands in one of two places, and in both what a program may call."""
     found = (kept, *v.alternatives(other))
-    return any(isinstance(one, v.Func) for one in found) and all(
-        isinstance(one, (v.Func, v.Ext)) or _is_module(interp, one) or one is kept for one in found
+    return any(isinstance(one, FUNCTIONS) for one in found) and all(
+        isinstance(one, (*FUNCTIONS, v.Ext)) or _is_module(interp, one) or one is kept for one in found
     )
 
 
@@ -146,6 +177,23 @@ def _is_followed(interp: Interp, kept: v.Value, other: v.Value) -> bool:
         all(isinstance(one, v.Inst) for one in v.alternatives(other))
         or stands_for_module(interp, kept, other)
         or (isinstance(kept, (v.Inst, v.Obj)) and _are_called(interp, kept, other))
+        or (
+            isinstance(kept, v.Obj)
+            and all(
+                isinstance(one, (v.Inst, *FUNCTIONS)) or _is_transform(interp, one)
+                for one in v.alternatives(other)
+            )
+        )
+    )
+
+
+def _is_transform(interp: RunView, value: v.Value) -> bool:
+    """Whether a value is an object of a library that works on items, or calls what does: a transform, a dataset."""
+    if not isinstance(value, v.Obj) or value.node is None:
+        return False
+    role = interp.kb.role(value.api, "calls-at-use")
+    return (role is not None and role.library != "python") or any(
+        entry.kind in TRANSFORMS for entry in interp.kb.rng(value.api)
     )
 
 
@@ -214,12 +262,12 @@ def _end(span: tuple[int, int]) -> int:
 
 def others(interp: RunView, value: v.Value) -> list[Instead]:
     """The objects that stand in the place of a value if options are given."""
-    return [one for one in all_others(interp, value) if not isinstance(one.value, v.Func)]
+    return [one for one in all_others(interp, value) if not isinstance(one.value, FUNCTIONS)]
 
 
 def functions(interp: RunView, value: v.Value) -> list[Instead]:
     """The functions of the program that stand in the place of a value if options are given."""
-    return [one for one in all_others(interp, value) if isinstance(one.value, v.Func)]
+    return [one for one in all_others(interp, value) if isinstance(one.value, FUNCTIONS)]
 
 
 def all_others(interp: RunView, value: v.Value) -> list[Instead]:
@@ -235,9 +283,14 @@ def all_others(interp: RunView, value: v.Value) -> list[Instead]:
 def answer(interp: Interp, birth: int) -> Any:
     """The answer to the question for the ``others`` of an object, for the memo."""
     known = interp.given_instead.get(birth, ())
-    return birth in interp.apart, tuple(
-        one.value.key if isinstance(one.value, v.Func) else one.value.birth for one in known
-    )
+    return birth in interp.apart, tuple(_identity(one.value) for one in known)
+
+
+def _identity(value: v.Value) -> Any:
+    """What tells a value that stands in the place of another one from others."""
+    if isinstance(value, (v.Inst, v.Obj)):
+        return value.birth
+    return value.key if isinstance(value, v.Func) else id(value)
 
 
 def noted_since(interp: Interp, time: int) -> frozenset[int]:
@@ -377,11 +430,11 @@ def _receiver(func: v.Value) -> v.Value | None:
     return func.receiver if isinstance(func, v.Func) else func.owner if isinstance(func, v.Member) else None
 
 
-def _same(interp: Interp, func: v.Value, other: v.Inst | v.Obj | v.Func, node: Any) -> v.Value | None:
+def _same(interp: Interp, func: v.Value, other: v.Value, node: Any) -> v.Value | None:
     """What is called of another object in the place of a function of the one that a default has chosen."""
     if isinstance(func, (v.Inst, v.Obj)):
         return other
-    if isinstance(other, v.Func):
+    if isinstance(other, FUNCTIONS):
         return None
     assert isinstance(func, (v.Func, v.Member))
     name = func.fn.name if isinstance(func, v.Func) else func.name

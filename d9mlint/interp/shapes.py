@@ -287,8 +287,6 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     """The sizes of what a call gives."""
     kind = entry.sizes
     if entry.rank is not None:
-        if old.sizes is None and isinstance(first, v.Obj) and first.api in entry.packed_by:
-            return None
         known = len(old.sizes) if kind == "rank" and old.sizes is not None else entry.rank
         return (None,) * known
     if kind == "unknown":
@@ -394,6 +392,25 @@ def with_last(sizes: Sizes, last: Other, args: v.Args) -> Sizes:
     """Sizes of which an argument of a module says the last one."""
     given = args.get(last.arg, last.pos)
     return (*sizes[:-1], _size(given)) if sizes and given is not None else sizes
+
+
+def layers_of(entry: TensorEntry, module: v.Value | None) -> int | None:
+    """How many states a recurrent module has: one for each layer and direction."""
+    if entry.layers is None or entry.sides is None or not isinstance(module, v.Obj):
+        return None
+    if module.args.star or module.args.dstar:
+        return None
+    layers = module.args.get(entry.layers.arg, entry.layers.pos)
+    sides = module.args.get(entry.sides.arg, entry.sides.pos)
+    count = entry.layers.default if layers is None else _size(layers)
+    both = (
+        entry.sides.default
+        if sides is None
+        else sides.value
+        if isinstance(sides, v.Lit) and not sides.option
+        else None
+    )
+    return count * (2 if both else 1) if isinstance(count, int) and isinstance(both, bool) else None
 
 
 def of_images(spatial: Other, args: v.Args) -> Sizes | None:

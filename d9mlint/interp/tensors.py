@@ -944,10 +944,14 @@ def second(interp: RunView, value: v.Value) -> v.Value | None:
     return made
 
 
+_OF_BATCHES = 3
+
+
 def _states(entry: TensorEntry, old: Form, value: v.Obj) -> v.Value:
-    """What a recurrent module gives besides its output: the last states, which have as many dimensions."""
-    count = entry.rank if old.sizes is None else len(old.sizes)
-    sizes = None if count is None else (None,) * count
+    """What a recurrent module gives besides its output: the last states, which have as many dimensions. Of batches, they
+    have three, also where the output is that of a packed sequence."""
+    count = _OF_BATCHES if old.sizes is None else len(old.sizes)
+    sizes = (shapes.layers_of(entry, value.owner), *(None,) * (count - 1))
     made: list[v.Value] = []
     for _ in range(2 if entry.second == "states" else 1):
         one = make(PART, Form(sizes, old.dtype, old.device, old.grad, held=old.held), value.likely)

@@ -9,7 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
-from d9mlint.interp.given_instead import all_others
+from d9mlint.interp.given_instead import TRANSFORMS, all_others
 from d9mlint.interp.library.environments import INSIDE
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
@@ -132,9 +132,13 @@ def _gives_items_of_others(interp: RunView, dataset: v.Obj) -> bool:
 
 def _use_others(interp: Interp, value: v.Value, node: Any, depth: int) -> None:
     """What options put in the place of a dataset or transform, or of what is called with its items, is used."""
+    if not isinstance(value, (v.Inst, v.Obj, v.Items)) or value.birth in interp.apart:
+        return
     for other, option, _ in all_others(interp, value):
-        if isinstance(other, (v.Inst, v.Func)):
-            _use_instead(interp, other, option, node, depth)
+        # It may hold what it stands in the place of: `Compose([flip, steps])`.
+        interp.apart.add(value.birth)
+        _use_instead(interp, other, option, node, depth)
+        interp.apart.discard(value.birth)
 
 
 def _use_instead(interp: Interp, other: v.Value, option: str, node: Any, depth: int) -> None:
@@ -277,14 +281,11 @@ def _note_unknown(interp: Interp, whole: v.Obj, part: v.Obj) -> None:
     """A transform of a library of which nothing is known: whether it draws is not known either."""
     kb = interp.kb
     applies = kb.role(whole.api, "calls-at-use") is not None or any(
-        entry.kind in _TRANSFORMS for entry in kb.rng(whole.api)
+        entry.kind in TRANSFORMS for entry in kb.rng(whole.api)
     )
     if applies and part.node is not None and rng.of_unknown_library(kb, part.api):
         with interp.in_file(part.file):
             interp.gap("library-call", f"nothing is known of `{part.api}`, which transforms data", part.node)
-
-
-_TRANSFORMS = ("transform", "augment")
 
 
 def _replaced(interp: RunView, obj: v.Obj) -> list[v.Obj]:

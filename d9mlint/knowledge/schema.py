@@ -1089,10 +1089,10 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
     ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
     where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
-    ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such
-    as are ``distinct``, or is the ``state`` of as many dimensions as the first, or two such ``states``. ``last`` is the
-    argument of the module that says how long the last dimension is. What is given by one of the calls ``packed_by`` is no
-    tensor, and has no usual ``rank``.
+    ``second``: the call gives a pair, if ``second_when`` holds, whose second tensor holds ``positions``, or such as are
+    ``distinct``, or is the ``state`` of as many dimensions as the first (of three where that is not known), or two such
+    ``states``, of which the arguments ``layers`` and ``sides`` say how long the first dimension is. ``last`` is the
+    argument of the module that says how long the last dimension is.
     ``unless`` are conditions on the arguments that a module was made with: where one may hold, nothing is known.
     ``along`` is the argument that names a dimension of which one element is left, or none unless the next argument keeps
     it. With ``module`` the names make modules without weights, which give the tensor when they are called. ``items`` is
@@ -1140,7 +1140,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rank: int | None = None
     spatial: Other | None = None
     last: Other | None = None
-    packed_by: list[str] = []
+    layers: Other | None = None
+    sides: Other | None = None
     ranks: Ranks | None = None
     dtype: str = ""
     distinct: (

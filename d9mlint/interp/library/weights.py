@@ -201,7 +201,7 @@ def _instead(interp: Interp, model: v.Inst | v.Obj) -> list[v.Inst | v.Obj]:
     return [
         one.value
         for one in others(interp, model)
-        if not isinstance(one.value, v.Func)
+        if isinstance(one.value, (v.Inst, v.Obj))
         and (
             interp.partings.parted(one.value.birth)
             or is_made_where_given(interp, one.option, one.value.birth)
