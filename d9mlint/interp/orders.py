@@ -757,6 +757,8 @@ class Orders:
             if given is not None and entry is not None and entry.reducible:
                 use = use_of_array(interp, node, args.get("", 0), running(interp))
                 if use == REDUCED:
+                    if entry.flattens:
+                        order_sorting.settle(self, result)
                     return result
                 if use == PASSED_THROUGH:
                     return self.carried(result, given)
