@@ -736,6 +736,8 @@ class Orders:
         )
         if entry is not None and entry.flattens not in ("", "arrays"):
             given = merge((given, order_inside.chained(interp, entry, args, node)))
+        if stores and self.origins and interp.kb.role(api, "stores-data") is not None:
+            given = merge((given, order_inside.of_state(interp, args)))
         if role == "sink":
             if api == "builtins.next":
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
