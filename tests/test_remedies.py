@@ -81,6 +81,11 @@ def test_a_dictionary_that_is_passed_already_gets_an_item(
     )
     (found,) = findings(tmp_path, text, "DET302")
     assert found.help == expected
+    written = [one.content for one in found.fix.edits] if found.fix is not None else []
+    fixes = {"": ", trainer_defaults={...}", ", trainer_defaults=usual": ""}
+    assert written == [
+        one.replace("...", '"deterministic": True') for one in [fixes.get(given, "..., ")] if one
+    ]
 
 
 @pytest.mark.parametrize("name", TRAINERS)

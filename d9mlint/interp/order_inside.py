@@ -21,6 +21,9 @@ UNKNOWN_ELEMENTS = (
     "iteration order of these sets differs between runs if they contain strings (hash randomization)"
 )
 _DEPTH = 3
+_STATES = ("__getstate__", "__reduce__", "__reduce_ex__")
+"""Methods that say what is stored of an object."""
+_MOST_ATTRIBUTES = 64
 HELP = "use `sorted(...)` for the elements of each set"
 
 
@@ -47,6 +50,20 @@ def order_inside(interp: Interp, value: v.Value | None, node: Any) -> Order | No
     found = [interp.orders.iterated_inside(interp, one, node) for one in sets_in(value)]
     known = [one for one in found if one is not None]
     return known[0].together(known[1:]) if known else None
+
+
+def of_state(interp: Interp, args: v.Args) -> Order | None:
+    """The orders in the attributes of objects of the program, which what stores them stores, too; nothing where their class
+    says what is stored."""
+    found: list[Order] = []
+    for value in args.values():
+        for one in v.alternatives(value):
+            if isinstance(one, v.Inst) and not any(
+                cls.env.read(name) is not None for cls in one.cls.mro() for name in _STATES
+            ):
+                orders = (interp.orders.deep(held, 1) for held in list(one.attrs.values())[:_MOST_ATTRIBUTES])
+                found += [order for order in orders if order is not None]
+    return found[0].together(found[1:]) if found else None
 
 
 def chosen_set(args: v.Args, result: v.Value) -> v.Value:

@@ -35,12 +35,19 @@ def settle(orders: Orders, value: v.Value | None, asked: bool = False) -> None:
         elif isinstance(one, v.Obj) and id(one) not in seen:
             seen.add(id(one))
             orders.settled.append(one)
-            made_from = one.owner if one.owner is not None else one.args.pos[0] if one.args.pos else None
-            if isinstance(made_from, v.Items):
-                entry = orders.kb.order(one.api)
-                left += made_from.elts if asked or (entry is not None and entry.flattens) else ()
-            else:
-                left.append(made_from)
+            left += _made_from(orders, one, asked)
+
+
+def _made_from(orders: Orders, one: v.Obj, asked: bool) -> list[v.Value]:
+    """What an array was made from: its first argument, all where it joins them, and the elements of a list of them."""
+    if one.owner is not None:
+        return [one.owner]
+    entry = orders.kb.order(one.api)
+    joins = entry is not None and entry.flattens != ""
+    found: list[v.Value] = []
+    for value in one.args.pos if joins else one.args.pos[:1]:
+        found += value.elts if isinstance(value, v.Items) and (asked or joins) else (value,)
+    return found
 
 
 def look_up(orders: Orders, entry: OrderEntry, args: v.Args) -> v.Args:

@@ -742,6 +742,8 @@ class Orders:
         )
         if entry is not None and entry.flattens not in ("", "arrays"):
             given = merge((given, order_inside.chained(interp, entry, args, node)))
+        if stores and self.origins and interp.kb.role(api, "stores-data") is not None:
+            given = merge((given, order_inside.of_state(interp, args)))
         if role == "sink":
             if api == "builtins.next":
                 walk = _walk_of(interp, args.pos[0]) if args.pos else None
@@ -763,6 +765,8 @@ class Orders:
             if given is not None and entry is not None and entry.reducible:
                 use = use_of_array(interp, node, args.get("", 0), running(interp))
                 if use == REDUCED:
+                    if entry.flattens:
+                        order_sorting.settle(self, result)
                     return result
                 if use == PASSED_THROUGH:
                     return self.carried(result, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 
 from d9mlint.base.findings import (
@@ -81,6 +82,8 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
         return None
     where, trainers = start.code, _trainers(context, finding, start.code)
     path = entry
+    if "trainer" in finding.remedy and not warns and (switched := _defaults(context, finding)) is not None:
+        return switched
     if not trainers and "trainer" in finding.remedy:
         path, where, trainers = _trainers_elsewhere(context, finding, entry, start.code)
         if not trainers:
@@ -118,6 +121,31 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
             edits = _joined([*variable, *edits]) or edits
             edits = with_one_import(start.code, edits)
     return made("enable deterministic algorithms", edits, path=entry)
+
+
+_DICTIONARY = re.compile(r"pass `(\w+)=(\{.*?\})` to ")
+_ITEM = re.compile(r"add `(.*?)` to `(\w+)`")
+"""What the help of a trainer asks for that takes its switch in a dictionary: the dictionary, or one more item of it."""
+
+
+def _defaults(context: Context, finding: Finding) -> Fix | None:
+    """The switch in the dictionary of arguments that the reported call passes; None where it takes none, or that is written
+    elsewhere."""
+    found = context.call(finding)
+    if found is None:
+        return None
+    code, call = found
+    path = finding.path
+    whole, item = _DICTIONARY.match(finding.help or ""), _ITEM.match(finding.help or "")
+    if whole is not None:
+        edits = changes.set_argument(code, call, whole[1], whole[2])
+        return made(f"pass `{whole[1]}={whole[2]}`", edits, path=path)
+    given = changes.argument(call, item[2]) if item is not None else None
+    if item is None or not isinstance(given, ast.Dict):
+        return None
+    start = code.start(given) + 1
+    text = f"{item[1]}, " if given.keys else item[1]
+    return made(f"add `{item[1]}`", (Edit(start, start, text),), path=path)
 
 
 def _trainers(context: Context, finding: Finding, code: Code) -> list[ast.Call]:
