@@ -2221,3 +2221,29 @@ def test_a_model_that_is_given_from_outside_is_named_as_it_is_called(tmp_path: P
     )
     (found,) = findings(tmp_path, text, "DET302")
     assert [one.message for one in found.flow if one.beside] == ["the ops of `self.model` are not known"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "begins"),
+    [
+        (
+            "UpSampling2D(2)",
+            "first fix `UpSampling2D` (DET403), which raises UnimplementedError with op determinism; then call "
+            "`tf.config.experimental.enable_op_determinism()`",
+        ),
+        (
+            "UpSampling2D(2, interpolation='bilinear')",
+            "call `tf.config.experimental.enable_op_determinism()`",
+        ),
+    ],
+)
+def test_op_determinism_comes_after_what_raises_with_it(tmp_path: Path, layer: str, begins: str) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.11.1\n", encoding="utf-8")
+    text = (
+        "import tensorflow as tf\nfrom tensorflow.keras.layers import Conv2D, UpSampling2D\n\n"
+        "tf.keras.utils.set_random_seed(0)\n"
+        f"model = tf.keras.Sequential([Conv2D(3, 3, input_shape=(8, 8, 3)), {layer}])\n"
+        "model.compile('sgd', 'mse')\nmodel.fit(tf.ones((4, 8, 8, 3)), tf.ones((4, 12, 12, 3)))\n"
+    )
+    (found,) = findings(tmp_path, text, "DET306")
+    assert found.help.startswith(begins)

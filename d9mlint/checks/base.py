@@ -48,6 +48,8 @@ _MAX_NOTED = 3
 """How many ops are named that may raise."""
 MODE = "mode"
 """Stands in ``remedy`` of a violation whose help is to enable PyTorch's deterministic mode."""
+OP_DETERMINISM_MISSING, TF_OPS = "DET306", "DET403"
+"""The rule whose remedy is op determinism of TensorFlow, and the one that reports what raises with that."""
 
 
 def silent(run: RunView, code: str, place: Where | Any, reason: str) -> None:
@@ -227,9 +229,15 @@ class Reporter:
             found.append(f)
         if covered:
             found = [_covering(f, covered.get((f.code, f.subject), set())) for f in found]
-        raising = {
-            f"`{text}` ({key[0]})" for key, text in self._raising.items() if text and key in self._found
-        }
+        raises = {key: text for key, text in self._raising.items() if text and key in self._found}
+        raising = {f"`{text}` ({key[0]})" for key, text in raises.items() if key[0] != TF_OPS}
+        if raising_tf := tuple(
+            sorted(f"`{text}` ({TF_OPS})" for key, text in raises.items() if key[0] == TF_OPS)
+        ):
+            found = [
+                msgspec.structs.replace(f, raising=raising_tf) if f.code == OP_DETERMINISM_MISSING else f
+                for f in found
+            ]
         found = self._with_doubtful(found)
         unchanged = {
             f"`{text}` ({key[0]})"

@@ -30,7 +30,7 @@ from d9mlint.base.findings import (
     Step,
 )
 from d9mlint.base.terminal import listed, shortened
-from d9mlint.checks.base import MODE
+from d9mlint.checks.base import MODE, OP_DETERMINISM_MISSING
 
 MAX_NAMED = 3
 """Entry points that a message names beside the one whose flow is shown."""
@@ -91,7 +91,7 @@ def _asked(reports: list[list[Finding]], shown: Container[str]) -> set[str]:
     asked = {word for word, switch in _SWITCHES.items() if switch in shown}
     for findings in reports:
         for one in findings:
-            if one.code == "DET306":
+            if one.code == OP_DETERMINISM_MISSING:
                 asked.add(SWITCHED)
             elif one.entry_point and VARIABLE in one.remedy and one.severity is not Severity.ADVICE:
                 asked.add(VARIABLE)
@@ -242,7 +242,12 @@ def _after_fixing(best: Finding, group: list[Finding]) -> Finding:
     steps += [f"replace {names}"] if spared else []
     verb = "raise" if len(raising) + len(spared) > 1 else "raises"
     # With an option, the last one ends in a comma.
-    first = f"first {' and '.join(steps).removesuffix(',')}, which {verb} RuntimeError in deterministic mode"
+    error = (
+        "UnimplementedError with op determinism"
+        if best.code == OP_DETERMINISM_MISSING
+        else "RuntimeError in deterministic mode"
+    )
+    first = f"first {' and '.join(steps).removesuffix(',')}, which {verb} {error}"
     if spared and not raising:
         ways = list(dict.fromkeys(_lower(instead).rstrip(".") for _, instead in spared))
         first += f" ({'; '.join(ways)})"

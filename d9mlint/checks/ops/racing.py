@@ -1451,7 +1451,7 @@ def _judge(
         remedy=remedy,
         unless=AND.join(filter(None, (_unless_on_cpu(rule.run, found, gpu), _unless_called(rule, found)))),
         raises=found.text
-        if entry.library not in TF_LIBRARIES and _raises_in_mode(rule.run, entry, past)
+        if (code == "DET403" or entry.library not in TF_LIBRARIES) and _raises_in_mode(rule.run, entry, past)
         else "",
         unchanged=found.text
         if code in _OWN_PLACE and gpu != MPS and _is_unchanged(rule.run, entry, past)
