@@ -135,3 +135,14 @@ def test_a_program_without_an_optimizer_computes_gradients(tmp_path: Path) -> No
     (stepped,) = messages(tmp_path, "DET302", text.format("optimizer.step()\n"))
     assert alone.startswith("`train.py` computes gradients on CUDA without ")
     assert stepped.startswith("`train.py` trains on CUDA without ")
+
+
+def test_a_program_of_jax_without_an_optimizer_computes_gradients(tmp_path: Path) -> None:
+    text = (
+        "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\nimport jax\nimport optax\n\nif __name__ == '__main__':\n"
+        "    forces = jax.grad(lambda x: (x * x).sum())(jax.numpy.ones(3))\n    print({})\n"
+    )
+    (alone,) = messages(tmp_path, "DET310", text.format("forces"))
+    (trained,) = messages(tmp_path, "DET310", text.format("optax.apply_updates(jax.numpy.ones(3), forces)"))
+    assert alone.startswith("`train.py` computes gradients with JAX on a GPU")
+    assert trained.startswith("`train.py` trains with JAX on a GPU")
