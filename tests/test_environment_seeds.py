@@ -74,6 +74,20 @@ def test_the_remedy_of_a_wrapped_environment_passes_no_seed_to_reset(tmp_path: P
     assert one.fix is None
 
 
+@pytest.mark.parametrize("same", [False, True])
+def test_an_option_that_seeds_another_environment_is_no_way_out(tmp_path: Path, same: bool) -> None:
+    again = "" if same else "    env = gym.make('CartPole-v1')\n"
+    text = (
+        "import argparse\nimport gymnasium as gym\n\nif __name__ == '__main__':\n"
+        "    parser = argparse.ArgumentParser()\n    parser.add_argument('--sized', action='store_true')\n"
+        "    env = gym.make('CartPole-v1')\n    if parser.parse_args().sized:\n        env.reset(seed=0)\n"
+        f"{again}    print(env.reset())\n"
+    )
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    (one,) = [one.finding for one in lint(tmp_path, {}).items if one.finding.code == "DET111"]
+    assert ("unless `--sized` is given" in one.message) is same
+
+
 SPACES = {
     "space.sample()": ("space.sample()", "call `space.seed(0)` once"),
     "env.spaces['a'].sample()": ("env.spaces[...].sample()", "pass `seed=0` where the space is made"),

@@ -149,3 +149,14 @@ def test_gradients_of_watched_tensors_train_nothing(tmp_path: Path) -> None:
     (stepped,) = messages(tmp_path, "DET306", text.format(step))
     assert alone.startswith("`train.py` computes gradients with TensorFlow ")
     assert stepped.startswith("`train.py` trains with TensorFlow ")
+
+
+def test_a_program_of_jax_without_an_optimizer_computes_gradients(tmp_path: Path) -> None:
+    text = (
+        "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\nimport jax\nimport optax\n\nif __name__ == '__main__':\n"
+        "    forces = jax.grad(lambda x: (x * x).sum())(jax.numpy.ones(3))\n    print({})\n"
+    )
+    (alone,) = messages(tmp_path, "DET310", text.format("forces"))
+    (trained,) = messages(tmp_path, "DET310", text.format("optax.apply_updates(jax.numpy.ones(3), forces)"))
+    assert alone.startswith("`train.py` computes gradients with JAX on a GPU")
+    assert trained.startswith("`train.py` trains with JAX on a GPU")

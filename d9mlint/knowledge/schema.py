@@ -216,6 +216,7 @@ Role = Literal[
     "new-process",
     "no-gpu",
     "no-variable",
+    "needs-no-workers",
     "no-weights",
     "not-subscriptable",
     "optimizes",

@@ -107,10 +107,6 @@ def _given(call: CallEvent, names: tuple[str, ...]) -> tuple[str, v.Value | None
     return next(((name, call.args.kw[name]) for name in names if name in call.args.kw), (names[0], None))
 
 
-_AT_HAND = ("numpy.", "tf.data.", "tf.Tensor", "tf.Variable")
-"""The beginnings of the types of arrays, tensors and datasets."""
-
-
 class KerasWorkers(Rule):
     """DET208: several workers feed one Keras model."""
 
@@ -177,7 +173,7 @@ class KerasWorkers(Rule):
         if targets is not None and not isinstance(targets, v.Lit) and v.is_none(targets) is not True:
             return True
         types = owner_types(self.run, data) if data is not None else []
-        return any(one.startswith(_AT_HAND) for one in types)
+        return any(self.run.kb.role(one, "needs-no-workers") is not None for one in types)
 
     def _counted(self, call: CallEvent, workers: v.Value | None, data: v.Value | None) -> bool:
         """Whether there are as many workers as processors, or a part of these, and something is drawn for the batches

@@ -501,15 +501,15 @@ class Environments(Rule):
                 # An option that seeds several environments is one cause.
                 options |= {reset.option} - {""}
                 known = [self._remedy(one) for one in sorted(ones) if one in self.handed]
-                self._never_seeded(reset, *known[:1])
+                self._never_seeded(reset, next(iter(known), ""), ones=ones)
                 done |= ones
         for ones, given in self.given.items():
             if done.isdisjoint(ones):
-                self._never_seeded(given.place, given.remedy)
+                self._never_seeded(given.place, given.remedy, ones=ones)
                 done |= ones
         for made, handed in self.handed.items():
             if made not in done:
-                self._never_seeded(handed.place, self._remedy(made))
+                self._never_seeded(handed.place, self._remedy(made), ones=frozenset([made]))
                 done.add(made)
         done -= self.seeded_ones
         seeded = self.space_seeded or bool(self.spaces)
@@ -570,10 +570,14 @@ class Environments(Rule):
             severity=Severity.WARNING if draw.option else None,
         )
 
-    def _never_seeded(self, place: Where, remedy: str = "") -> None:
+    def _never_seeded(self, place: Where, remedy: str = "", ones: frozenset[Site] = frozenset()) -> None:
         option = place.option
         why = f" by default (`{option}` is None)" if option else ""
-        aside = next((by for by, _ in sorted(self.seeded_aside, key=str)), "")
+        # What an option seeds may be another environment.
+        asides = (
+            by for by, one in sorted(self.seeded_aside, key=str) if one is None or not ones or one in ones
+        )
+        aside = next(asides, "")
         why = why or (f" unless {given_in_words(aside)}" if aside and not place.aside else "")
         begins = self.run.kb.role(place.subject, "begins-episode")
         name = "reset" if begins is None else place.subject.rpartition(".")[2]

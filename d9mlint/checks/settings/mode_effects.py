@@ -80,8 +80,8 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
         name = f"{TENSOR}.{method}"
     if _is_unchanged(run.kb, name) or _works_on_cpu(run, name, call) or _is_of_optimizer(run, call):
         return found
-    if any("cuda" in entry.devices and not _is_switched(entry) for entry in run.kb.ops(name)):
-        # What is known to vary in it is reported at its place.
+    if run.kb.tensor(name) is not None and any("cuda" in entry.devices for entry in run.kb.ops(name)):
+        # A function or layer, not a whole model: what is known to vary in it is reported at its place.
         return found
     return [()]
 
@@ -97,9 +97,10 @@ def _is_part(run: RunView, value: v.Value | None) -> bool:
 
 
 def has_known_ops(run: RunView, call: CallEvent) -> bool:
-    """Whether something in one of these calls is known to depend on the mode."""
+    """Whether something in one of these calls is known to vary on CUDA."""
     name = call.api.removesuffix(CALLED)
-    return any(_switched(run.kb, layer) for layer in (name, *made_of(run, name, call.args)))
+    layers = (name, *made_of(run, name, call.args))
+    return any("cuda" in entry.devices for layer in layers for entry in run.kb.ops(layer))
 
 
 def _is_looked_at(run: RunView, trainer: v.Value | None, trained: RoleEntry) -> bool:

@@ -25,6 +25,8 @@ class XlaAutotuning(XlaDevices, Rule):
     trains = remembered_once(Where)
     unset = remembered_once(Where)
     """Where gradients are taken on a way on which nothing sets the flags."""
+    steps = remembered(bool)
+    """Whether an optimizer is seen to change parameters."""
     pools = remembered(bool)
     convolves = remembered(bool)
 
@@ -35,6 +37,11 @@ class XlaAutotuning(XlaDevices, Rule):
             self.trains = Where(self.run, call.node, call.api)
         if self.unset is None and FLAGS not in self.run.state.env:
             self.unset = Where(self.run, call.node, call.api)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
+    def stepped(self, call: CallEvent) -> None:
+        """Parameters are changed."""
+        self.steps = True
 
     @on_call_if(lambda _, api: api.startswith(_LIBRARIES) and _POOLS.match(api) is not None)
     def pooled(self, call: CallEvent) -> None:
@@ -60,6 +67,7 @@ class XlaAutotuning(XlaDevices, Rule):
         if flags is not None and (flags.value is None or _WITHOUT_TIMING.search(str(flags.value))):
             return
         flag = "--xla_gpu_deterministic_ops=true"
+        does = "trains" if self.steps else "computes gradients"
         fails = (
             ", and replace max pooling, whose gradient fails to compile with it in older releases"
             if self.pools
@@ -68,7 +76,7 @@ class XlaAutotuning(XlaDevices, Rule):
         self.report(
             "DET310",
             place,
-            f"`{place.entry}` trains with JAX{' on a GPU' if shown else ''} without `{flag}`: "
+            f"`{place.entry}` {does} with JAX{' on a GPU' if shown else ''} without `{flag}`: "
             f"{'' if shown else 'on a GPU, '}XLA selects kernels by timing them",
             f"add `{flag}` to the value of `{FLAGS}`{fails}"
             if flags is not None
