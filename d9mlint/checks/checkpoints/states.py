@@ -811,6 +811,8 @@ class Checkpoints(AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDr
         if content is None or is_never(self.run, call.node):
             return
         self.models_saved(content)
+        if self.run.loops:
+            self.models_kept(content)
         made = made_by_paths(content)
         if (
             _is_state(content)
