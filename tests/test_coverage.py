@@ -197,6 +197,18 @@ def test_a_device_is_known_where_its_number_is_not(tmp_path: Path, name: str, ki
     assert [one["kind"] for one in data["not_followed"]] == kinds
 
 
+@pytest.mark.parametrize(
+    ("device", "kinds"), [("Accelerator().device", []), ("other.load().device", ["device"])]
+)
+def test_the_device_of_a_launcher_is_known(tmp_path: Path, device: str, kinds: list[str]) -> None:
+    text = (
+        "import other\nimport torch\nfrom accelerate import Accelerator\ntorch.manual_seed(0)\n"
+        f"print(torch.nn.Linear(2, 2).to({device}))\n"
+    )
+    (data,) = coverage_data(lint(tmp_path, {"train.py": text}))
+    assert [one["kind"] for one in data["not_followed"]] == kinds
+
+
 def test_a_tree_without_entry_points_says_so(tmp_path: Path) -> None:
     result = lint(tmp_path, {"ops.py": OP})
     assert result.no_entry and "No entry point" in coverage_line(result)

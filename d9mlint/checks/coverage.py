@@ -172,7 +172,8 @@ def _device(interp: RunView, call: CallEvent) -> None:
     else:
         target = call.args.get("device", 0)
         moves = call.owner is not None and _role(interp, call.owner) == "a model"
-        unknown = moves and (target is v.UNKNOWN or isinstance(target, v.Member))
+        member = isinstance(target, v.Member) and not named(interp, target)
+        unknown = moves and (target is v.UNKNOWN or member)
     if unknown:
         interp.gap("device", "the device is not known; it may be a GPU", call.node)
 

@@ -12,6 +12,8 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from d9mlint.interp.events import Loop
     from d9mlint.interp.view import RunView
 
@@ -75,8 +77,24 @@ def _is_assigned(loop: Loop, name: m.Name) -> bool:
 
 
 def counter_of(run: RunView, loop: Loop) -> Start | None:
-    """The loaded number from which a loop over epochs or batches counts, in its own variable."""
-    return _read([run.value_of(one) for one in counted_in(loop)])
+    """The loaded number from which a loop over epochs or batches counts, in its own variable or by adding it."""
+    counters = [*counted_in(loop), *(begin for _, begin in counted_from(loop))]
+    return _read([run.value_of(one) for one in counters])
+
+
+def counted_from(loop: Loop) -> Iterator[tuple[m.Name, m.Name]]:
+    """The variables to which a ``for`` loop assigns its number and another one, ``step = i + first``, with that."""
+    target = loop.stmt.target if isinstance(loop.stmt, m.For) else None
+    if not isinstance(target, m.Name):
+        return
+    for one in loop.stmt.body:
+        value = one.value if isinstance(one, m.Assign) else None
+        if not isinstance(value, m.BinOp) or value.op != "+":
+            continue
+        sides = [side for side in (value.left, value.right) if isinstance(side, m.Name)]
+        others = [side for side in sides if side.id != target.id]
+        if len(sides) == 2 and len(others) == 1:
+            yield from ((name, others[0]) for name in one.targets if isinstance(name, m.Name))
 
 
 def counters_of(loop: Loop) -> list[v.Value]:

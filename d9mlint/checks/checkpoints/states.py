@@ -78,7 +78,7 @@ from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.liveness import stored_names
 from d9mlint.ir.scopes import assignments as counted
-from d9mlint.ir.traversal import children, nodes
+from d9mlint.ir.traversal import called_name, children, nodes, receiver
 from d9mlint.knowledge.rng_states import state_given, state_restored
 from d9mlint.project.modules import ModuleFile
 
@@ -814,6 +814,8 @@ class Checkpoints(
         if content is None or is_never(self.run, call.node):
             return
         self.models_saved(content)
+        if self.run.loops:
+            self.models_kept(content)
         made = made_by_paths(content)
         if (
             _is_state(content)
@@ -861,7 +863,7 @@ class Checkpoints(
         sites, hidden = owners(content)
         self.kept.update(sites)
         given = _given(call, role)
-        written = _written(given)
+        written = [*_written(given), *_put_in(self.run, given)]
         self.kept_names.update(written)
         self.kept_objects.update(saved_in([] if given is None else [given]))
         self.ending.update((name, loop.key) for loop in self.run.loops for name in ends_by(self.run, loop))
@@ -1917,6 +1919,19 @@ def _written(given: m.Expr | None) -> list[str]:
             names.append(one.id)
         stack.extend(children(one))
     return names
+
+
+def _put_in(run: RunView, given: m.Expr | None) -> Iterator[str]:
+    """Names written in the lists and dictionaries that the running function assigns to the variable that is saved, and in
+    what it appends to that."""
+    if not isinstance(given, m.Name):
+        return
+    for value in assignments(run, given.id):
+        if isinstance(value, m.Seq | m.Dict):
+            yield from _written(value)
+    for one in nodes(run.frame.body):
+        if isinstance(one, m.Call) and called_name(one) == "append" and receiver(one) == given.id:
+            yield from (name for part in one.args for name in _written(part))
 
 
 def _counts(given: m.Expr | None, counters: set[str]) -> bool:

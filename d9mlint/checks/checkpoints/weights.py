@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from d9mlint.checks.base import argument_node
-from d9mlint.checks.checkpoints.continued import counted_in
+from d9mlint.checks.checkpoints.continued import counted_from, counted_in
 from d9mlint.checks.checkpoints.path_names import path_name, path_written
 from d9mlint.checks.checkpoints.stages import Test, exclude
 from d9mlint.interp import values as v
@@ -243,7 +243,7 @@ def is_numbered_by(run: RunView, node: Any, path: v.Value | None, loop: Loop) ->
     """Whether the path of a file holds the number of a loop's present round: in what it is made of, or as it is written."""
     names = {one.id for one in counted_in(loop)} if isinstance(loop.stmt, m.While) else set[str]()
     if isinstance(loop.stmt, m.For):
-        names = _names(loop.stmt.target)
+        names = _names(loop.stmt.target) | {name.id for name, _ in counted_from(loop)}
     if loop.frame.env is run.frame.env and names & _names(_expression(run, node)):
         return True
     numbers = [loop.frame.env.vars[name] for name in names if name in loop.frame.env.vars]

@@ -78,6 +78,7 @@ from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.missing_attributes import has
 from d9mlint.interp.missing_items import found_or, take_out, take_over
+from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.order_inside import order_inside, sets_in
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
 from d9mlint.interp.places import running
@@ -182,7 +183,7 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     )
     if part is not None:
         return part
-    if api == NUMBER and isinstance(node, m.Call) and _is_read(interp, node.args[:1]):
+    if api == NUMBER and isinstance(node, m.Call) and _is_read(interp, _given(interp, node.args[:1])):
         number = v.Obj(api, "", args, node)
         number.file = interp.frame.file
         number.attrs[LOADED_AS] = READ
@@ -198,6 +199,12 @@ def _number_of(text: v.Obj, api: str) -> v.Obj:
     return number
 
 
+def _given(interp: Interp, parts: list[m.Expr]) -> list[m.Expr]:
+    """Expressions, or what the running function assigns to them where they are variables."""
+    assigned = [one for part in parts if isinstance(part, m.Name) for one in assignments(interp, part.id)]
+    return [*parts, *assigned]
+
+
 def _is_read(interp: Interp, parts: list[m.Expr]) -> bool:
     """Whether an expression takes a part of a text, or the text of a file."""
     for one in nodes(parts):
@@ -209,6 +216,9 @@ def _is_read(interp: Interp, parts: list[m.Expr]) -> bool:
         else:
             continue
         if interp.kb.role(f"?.{name.rpartition('.')[2]}", "reads-text") is not None:
+            return True
+        called = interp.value_of(func) if isinstance(one, m.Call) else None
+        if isinstance(called, v.Ext) and interp.kb.role(interp.kb.canonical(called.name), "reads-text"):
             return True
     return False
 
@@ -1521,6 +1531,9 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.add_arguments": opt.add_class,
     "*.add_class_arguments": opt.add_class,
     "*.add_dataclass_arguments": opt.add_class,
+    "*.add_subclass_arguments": opt.add_subclasses,
+    "*.instantiate_classes": opt.instantiate,
+    "*.instantiate_subclasses": opt.instantiate,
     "*.add": opt.add_argument,
     "*.add_argument_group": opt.same_parser,
     "*.add_mutually_exclusive_group": opt.same_parser,

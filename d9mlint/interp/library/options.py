@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from d9mlint.interp import values as v
 from d9mlint.interp.context import PARSED
 from d9mlint.interp.data import element
+from d9mlint.interp.enumerations import enumerates
 from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import (
     STORED,
@@ -104,6 +105,9 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if not key:
         return v.NONE
     label = long or str(key)
+    kept = args.get("type")
+    if isinstance(kept, v.Cls) and isinstance(owner, v.Obj) and not enumerates(interp, kept):
+        owner.attrs[f"{_CLASS} {key}"] = _with_subclasses(interp, kept)
     default = args.get("default")
     action = args.get("action")
     kind = action.value if isinstance(action, v.Lit) else ""
@@ -348,8 +352,50 @@ def add_class(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any
     key = args.get("dest", 1) or args.kw.get("nested_key")
     if options is None or not isinstance(first, v.Cls) or not isinstance(key, v.Lit):
         return None
-    options[key.value] = parsed(interp, first, v.NO_ARGS, node)
+    if name == "add_class_arguments" and not has_fields(first):
+        options[key.value] = v.Obj(_CLASS, "", v.Args([first]))
+    else:
+        options[key.value] = parsed(interp, first, v.NO_ARGS, node)
     return v.NONE
+
+
+_CLASS: Final = "class of an option"
+"""What an option has for a value whose object ``instantiate_classes`` makes, with the class; before the name of such an
+option, the attribute of the parser that holds it."""
+
+
+def add_subclasses(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parser.add_subclass_arguments(Base, "model")`` of jsonargparse."""
+    options = _options(owner) if _is_parser(interp, owner) else None
+    first, key = args.get("baseclass", 0), args.get("nested_key", 1)
+    if options is None or not isinstance(first, v.Cls) or not isinstance(key, v.Lit):
+        return None
+    options[key.value] = v.Obj(_CLASS, "", v.Args([_with_subclasses(interp, first)]))
+    return v.NONE
+
+
+def _with_subclasses(interp: Interp, cls: v.Cls) -> v.Value:
+    """A class, or one of those that derive from it, in its module and in the running one."""
+    modules = dict.fromkeys((cls.mod, interp.frame.mod))
+    found = [one for mod in modules for one in mod.env.all().values() if isinstance(one, v.Cls)]
+    return v.candidates(dict.fromkeys([cls, *(one for one in found if cls in one.mro())]))
+
+
+def instantiate(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``parser.instantiate_classes(config)`` of jsonargparse: the options with the objects of those that name classes."""
+    space = args.get("cfg", 0) if _is_parser(interp, owner) else None
+    if not isinstance(space, v.Obj) or space.api != NAMESPACE or not isinstance(owner, v.Obj):
+        return None
+    made = v.Obj(NAMESPACE, "", args, node)
+    made.owner = owner
+    made.attrs.update(space.attrs)
+    for key, value in space.attrs.items():
+        cls = owner.attrs.get(f"{_CLASS} {key}")
+        if isinstance(value, v.Obj) and value.api == _CLASS:
+            cls = value.args.pos[0]
+        if cls is not None:
+            made.attrs[key] = parsed(interp, cls, v.NO_ARGS, node)
+    return made
 
 
 def as_options(instance: v.Inst, depth: int = 0) -> None:
