@@ -949,6 +949,7 @@ ROLES = {
     "resumes-epochs": "trains from the epoch on that is named",
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
     "makes-scaler": "makes a scaler of losses and keeps it",
+    "loads-when-trained": "loads the checkpoint of an earlier run when training begins",
     "goes-on-with": "trains further what was trained before",
     "reads-trained": "gives what stands in a file, which can be trained further",
     "saves-trained": "saves what has trained in a file",

@@ -188,6 +188,7 @@ Role = Literal[
     "left-out",
     "loads-checkpoint",
     "loads-weights",
+    "loads-when-trained",
     "looks-only",
     "merges-configurations",
     "batch-size",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.view import RunView
 
-_OF_TORCH = "torch.Generator"
+OF_TORCH = "torch.Generator"
 _STATES = ("get_state", "set_state", "getstate", "setstate", "__getstate__", "__setstate__")
 _SEEDS = ("seed", "manual_seed")
 """Methods that ask for the state of a generator or set it, and those that seed it, which a loop may do in each round."""
@@ -41,13 +41,13 @@ class OwnDraws:
     own_kept = remembered(set[Site])
     """Where those were made whose states the program asks for, or sets."""
 
-    @on_call_if(lambda rule, api: api.rpartition(".")[0] in (*GENERATOR_TYPES, _OF_TORCH))
+    @on_call_if(lambda rule, api: api.rpartition(".")[0] in (*GENERATOR_TYPES, OF_TORCH))
     def own_called(self, call: CallEvent) -> None:
         """A method of a generator is called."""
         site = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
         method = call.api.rpartition(".")[2]
         if method in _STATES or method in _SEEDS:
-            if site is not None and (method in _STATES or self.run.loops):
+            if site is not None and (method in _STATES or self._in_rounds()):
                 self.own_kept.add(site)
         elif isinstance(call.owner, v.Obj) and isinstance(call.node, m.Call):
             self._own_drawn(call.owner, written(call.node.func).rpartition(".")[0])
@@ -76,8 +76,8 @@ class OwnDraws:
         if not isinstance(call.node, m.Call):
             return
         for node in (*call.node.args, *(one.value for one in call.node.keywords)):
-            value = self.run.value_of(node) if isinstance(node, m.Name) and self.run.loops else None
-            if isinstance(value, v.Obj) and value.type == _OF_TORCH:
+            value = self.run.value_of(node) if isinstance(node, m.Name) and self._in_rounds() else None
+            if isinstance(value, v.Obj) and value.type == OF_TORCH:
                 self._own_drawn(value, written(node))
 
     @on_object_attribute("state")
@@ -87,6 +87,10 @@ class OwnDraws:
         site = made_at(owner) if isinstance(owner, v.Obj) else None
         if site is not None:
             self.own_kept.add(site)
+
+    def _in_rounds(self) -> bool:
+        """Whether what runs now may run once more in a later round."""
+        return bool(self.run.loops)
 
     def _own_drawn(self, generator: v.Obj, name: str) -> None:
         site = made_at(generator)

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 from d9mlint.base.findings import Confidence
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.checkpoints.own_draws import OF_TORCH, OwnDraws
 from d9mlint.checks.checkpoints.path_names import called_by_default, with_ending
 from d9mlint.checks.checkpoints.states import rng_states, shuffles_with
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import has_model
+from d9mlint.interp.context import CPU_CONTEXT, NO_GRADIENT
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, DrawEvent, EndEvent, ImportEvent
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.naming import running
 from d9mlint.interp.places import Where
+from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import UNSEEDED, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.ir import nodes as m
@@ -34,7 +37,7 @@ _DROPS_LOADED = "<2.1"
 """The releases of Lightning of which a model loads a file into a new one that nobody takes; later ones raise TypeError."""
 
 
-class ResumedTrainers(Rule):
+class ResumedTrainers(OwnDraws, Rule):
     """DET602: what a trainer does not restore from its checkpoints. DET603: those that it saves within epochs."""
 
     codes = ("DET602", "DET603")
@@ -48,6 +51,10 @@ class ResumedTrainers(Rule):
     """and those among them whose seeds are computed, or whose state the program asks for."""
     places = remembered(list[tuple[Where, str, frozenset[str]]])
     """Where training goes on, with the call that says from what, and the RNGs that are seeded then."""
+    own_names = remembered_table(Site, str)
+    """Generators of the program that are drawn from once training goes on, and what it calls them."""
+    made_later = remembered(set[Site])
+    """Where those are made that are made once training goes on."""
     inside = remembered_table(Site, tuple[Where, str])
     """Where trainers are asked to save within epochs, and by which argument."""
     other = remembered(bool)
@@ -69,6 +76,23 @@ class ResumedTrainers(Rule):
         rng, entry, _ = event
         if self.places and entry.kind not in ("init", "split") and rng in _RNGS:
             self.uses[rng] = True
+
+    @on_call_if(lambda rule, api: (rule.run.kb.result_type(api) or api) in (*GENERATOR_TYPES, OF_TORCH))
+    def generator_made(self, call: CallEvent) -> None:
+        """A generator is made."""
+        if self.places:
+            self.made_later.add(self.run.here(call.node))
+
+    def _in_rounds(self) -> bool:
+        return bool(self.places)
+
+    def _own_drawn(self, generator: v.Obj, name: str) -> None:
+        site = made_at(generator)
+        # The items of a loader may be made by workers, which have their own copies.
+        if site is None or not name or not self.places or CPU_CONTEXT in self.run.contexts:
+            return
+        if not self.run.contexts.within(NO_GRADIENT):
+            self.own_names.setdefault(site, lambda: name)
 
     @on_call(LOADER)
     def loader(self, call: CallEvent) -> None:
@@ -308,12 +332,20 @@ class ResumedTrainers(Rule):
             if not set(self.generators) <= set(self.carried):
                 lacks.append("the state of the loader's generator")
                 what = "the RNG states, and that of the generator," if rngs else what
+            known = {*self.own_kept, *self.carried, *self.made_later}
+            own = sorted({self.own_names[site] for site in self.own_names.known() if site not in known})
+            if own:
+                several = len(own) > 1
+                states = "states of the generators" if several else "state of the generator"
+                lacks.append(f"the {states} {listed([f'`{one}`' for one in own])}")
+                what = "the states of all generators" if rngs or several or len(lacks) > 1 else what
             if lacks:
                 self.report(
                     "DET602",
                     place,
                     f"{name} does not restore {listed(lacks)}, so resumed training continues from a different state",
-                    f"save {what} in `on_save_checkpoint` and restore {'them' if rngs else 'it'} in `on_load_checkpoint`",
+                    f"save {what} in `on_save_checkpoint` and restore {'it' if what == 'it' else 'them'} in "
+                    "`on_load_checkpoint`",
                     subject=place.subject,
                 )
 
@@ -332,8 +364,8 @@ class ResumedTrainers(Rule):
                 return True
             if isinstance(one, v.Obj) and self.run.kb.role(one.api, "makes-text") is not None:
                 return True
-            if one is v.UNKNOWN or isinstance(one, v.Member):
-                # An item of the configuration, or what a function has found.
+            if one is v.UNKNOWN or isinstance(one, v.Member | v.Ext):
+                # An item of the configuration or of the command line, or what a function has found.
                 return True
         return False
 

@@ -1038,6 +1038,7 @@ def _end(rule: Ops) -> None:
             used = [rule.run.device, *used]
     by_path = rule.run.modules.by_path
     reported: set[tuple[Site, str]] = set()
+    recurrent: set[tuple[object, ...]] = set()
     judged: list[tuple[Candidate, bool, str]] = []
     calls = _agreed(rule)
     trains_elsewhere = TF_TRAIN in rule.run.places and TF_TRAIN_CPU not in rule.run.places
@@ -1214,10 +1215,12 @@ def _end(rule: Ops) -> None:
         if found.graded and training is None and not open_world:
             found = found._replace(unread=True)
         if code == "DET405":
-            # Networks of one family that a table offers are built at one place: they are reported as one.
-            if (found.place.site, found.text) in reported:
+            # One setting is for all layers: those that one function builds are reported as one.
+            place = found.place.scope or str(found.place.site.start)
+            built = (found.place.site.path, place, found.text, found.sure, found.unread)
+            if built in recurrent:
                 continue
-            reported.add((found.place.site, found.text))
+            recurrent.add(built)
         instead = found.instead or rule.instead.get((*made, found.entry.id)) or ""
         found = found._replace(call=calls[found.place.site, found.entry.id], instead=instead)
         judged.append((found, tf_on if is_tf else torch_on, gpu))

@@ -9,6 +9,8 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import derives
 from d9mlint.interp.events import SeedEvent
 from d9mlint.interp.listening import on
+from d9mlint.interp.memory import remembered
+from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -23,13 +25,21 @@ class SeedOfRank(Rule):
     """DET804: seeds that are computed from the number of the process."""
 
     codes = ("DET804",)
+    calls = remembered(set[Site])
+    """The calls that pass such a seed to what seeds with it."""
 
     @on(SeedEvent)
     def seeded(self, event: SeedEvent) -> None:
         """Something is seeded."""
         entry, _, node, _ = event
         seed = argument_node(node, entry.seed_arg, entry.seed_pos)
-        source = self._source(seed) or self._passed(seed)
+        source = self._source(seed)
+        if not source:
+            source, call = self._passed(seed)
+            if call is not None and call in self.calls:
+                # A function seeds several generators with what one call passes it.
+                return
+            self.calls.update([call] if call is not None else [])
         if source:
             shown = source.removeprefix("env:").removeprefix("option:")
             self.report(
@@ -43,20 +53,20 @@ class SeedOfRank(Rule):
     def _source(self, seed: m.Expr | None) -> str:
         return derives(self.run, seed, "rank") or derives(self.run, seed, "world-size")
 
-    def _passed(self, seed: m.Expr | None) -> str:
-        """What a seed is computed from that the running function is passed."""
+    def _passed(self, seed: m.Expr | None) -> tuple[str, Site | None]:
+        """What a seed is computed from that the running function is passed, and the call that passes it."""
         func = self.run.frame.func
         if func is None or seed is None or not {one.name for one in func.fn.params} & _names(seed):
-            return ""
+            return "", None
         frames = [*reversed(self.run.stack())][: _CALLERS + 1]
         for frame, caller in pairwise(frames):
             seed = _argument(frame, seed) if seed is not None else None
             if seed is None:
-                return ""
+                return "", None
             with self.run.in_frame(caller):
                 if found := self._source(seed):
-                    return found
-        return ""
+                    return found, frame.call_site
+        return "", None
 
 
 def _names(expr: m.Expr) -> set[str]:
