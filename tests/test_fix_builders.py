@@ -234,6 +234,14 @@ def test_what_is_not_seeded_is_seeded_with_the_option_that_is_named_like_a_seed(
     assert wanted.format("    random.seed(args.seed)\n    torch.manual_seed(args.seed)\n") in after
 
 
+def test_a_seed_of_torch_that_something_uses_is_not_replaced_by_a_generator(project: Project) -> None:
+    plain = "import torch\n\ntorch.seed()\nprint(torch.rand(1))\n"
+    assert "torch.manual_seed(0)" in _after(project, plain, "DET107")
+    used = "import torch\n\ntorch.manual_seed(torch.seed())\nprint(torch.rand(1))\n"
+    root = project({"train.py": used})
+    assert not _fixed(root, {"select": ["DET107"]}).changes
+
+
 def test_each_program_is_seeded_in_its_way_where_they_share_a_draw(project: Project) -> None:
     library = "import torch\n\n\ndef noise():\n    return torch.randn(3)\n"
     draw = "torch.save(noise(), 'x.pt')\n"

@@ -482,6 +482,12 @@ class Knowledge:
     def _all_rng(self) -> list[RngEntry]:
         return list({e.id: e for layer in self.layers for e in layer.rng}.values())
 
+    @cached_property
+    def generator_classes(self) -> frozenset[str]:
+        """The classes of objects that are random generators."""
+        made = (api for one in self._all_rng if one.kind == "generator" for api in one.apis)
+        return frozenset(self.result_type(api) or api for api in made)
+
     def role_entries(self) -> list[RoleEntry]:
         """The parts that calls of libraries play, each entry once."""
         return self._all_roles

@@ -8,21 +8,32 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Rule
 from d9mlint.checks.derivation import derives
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent, EndEvent, LoopEvent, ReturnEvent, TestEvent
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, LoopEvent, ReturnEvent, TestEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where, running
 from d9mlint.interp.state import Site
 from d9mlint.interp.text import written
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import parents
+from d9mlint.ir.derived import derived_names, elements, holds
+from d9mlint.ir.forms import only_form
+from d9mlint.ir.traversal import called_name, nodes, parents, statements
 
 if TYPE_CHECKING:
+    from d9mlint.interp.events import Loop
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import RoleEntry
 
 
 _STEPS = "limit the number of steps or epochs, and let a scheduler of jobs enforce times"
+_TRAINS = "training stops when a time has passed: the number of steps differs between runs"
+_ROUNDS = "limit the number of rounds"
+_DRAWS = "this loop draws random numbers until a time has passed: how many, and what it keeps of them, differs between runs"
+_GROWING = frozenset({"append", "extend", "add", "insert", "appendleft"})
+_ENTROPY = "entropy"
+"""What the clock is read from, too."""
+_MOST_DRAWS = 8
+"""So many places of a loop are remembered that draw."""
 
 
 class Clock(Rule):
@@ -31,6 +42,8 @@ class Clock(Rule):
     codes = ("DET314",)
     training = remembered_table(str, bool)
     """Running loops in which a training step was seen."""
+    drawing = remembered_table(str, tuple[int, ...])
+    """Where in the function of a running loop random numbers are drawn, or what draws them is called."""
     by_the_clock = remembered_table(Site, tuple[Where, frozenset[str]])
     """Where checkpoints are saved when a time has passed, and the names of the files."""
     otherwise = remembered(set[str])
@@ -92,15 +105,62 @@ class Clock(Rule):
         loop, begins = event
         if begins:
             self.training.pop(loop.key)
+            self.drawing.pop(loop.key)
             return
-        if loop.key not in self.training or loop.frame.env is not self.run.frame.env:
+        trains = loop.key in self.training
+        if not (trains or loop.key in self.drawing) or loop.frame.env is not self.run.frame.env:
             return
         stmt = loop.stmt
+        ends: list[m.If | m.While] = [
+            one for one in _leaving(stmt.body) if derives(self.run, one.test, "clock")
+        ]
         if isinstance(stmt, m.While) and derives(self.run, stmt.test, "clock"):
-            self._late(stmt)
-        for branch in _leaving(stmt.body):
-            if derives(self.run, branch.test, "clock"):
-                self._late(branch)
+            ends.insert(0, stmt)
+        if ends and (trains or self._keeps_drawn(loop)):
+            for one in ends:
+                self._late(one, *((_TRAINS, _STEPS) if trains else (_DRAWS, _ROUNDS)))
+
+    @on(AnyDrawEvent)
+    def drawn(self, event: AnyDrawEvent) -> None:
+        """Random numbers are drawn, perhaps by a function that a loop calls."""
+        if event.rng != _ENTROPY:
+            self._draws(event.node)
+
+    @on_call_if(lambda rule, api: api.rpartition(".")[0] in rule.run.kb.generator_classes)
+    def called(self, call: CallEvent) -> None:
+        """A method of a generator object draws."""
+        self._draws(call.node)
+
+    def _draws(self, node: Any) -> None:
+        if not self.run.loops:
+            return
+        frames = self.run.stack()
+        for loop in self.run.loops:
+            at = next((i for i, one in enumerate(frames) if one.function is loop.frame.function), None)
+            places = self.drawing.get(loop.key) or ()
+            if at is None or len(places) >= _MOST_DRAWS:
+                continue
+            sites = (one.call_site for one in frames[at + 1 :])
+            site = next((one for one in sites if one is not None), None) or self.run.here(node)
+            if site.path == loop.path and site.start not in places:
+                self.drawing[loop.key] = (*places, site.start)
+
+    def _keeps_drawn(self, loop: Loop) -> bool:
+        """Whether a loop keeps something that is computed from what it draws, and its function reads that afterwards."""
+        function, places = running(self.run), self.drawing[loop.key]
+        if function is None:
+            return False
+        drawn = derived_names(function, places, lambda name: "")
+        end = max(getattr(one, "end", 0) for one in nodes([loop.stmt]))
+        kept = {name for stmt in statements(loop.stmt.body) for name in _kept(stmt, drawn, places)} & drawn
+        above = parents(function)
+        uses: dict[str, m.Name] = {}
+        for one in nodes(function.body):
+            if isinstance(one, m.Name) and one.start >= end:
+                name = one.id.partition(".")[0]
+                if name in kept and (name not in uses or one.start < uses[name].start):
+                    uses[name] = one
+        return any(not only_form(one) and not _is_stored(one, above) for one in uses.values())
 
     @on(TestEvent)
     def test(self, event: TestEvent) -> None:
@@ -119,14 +179,31 @@ class Clock(Rule):
         if _asked(self.run) is not None and derives(self.run, event.stmt.value, "clock"):
             self._late(event.stmt)
 
-    def _late(self, stmt: Any) -> None:
-        self.report(
-            "DET314",
-            stmt,
-            "training stops when a time has passed: the number of steps differs between runs",
-            _STEPS,
-            subject="clock",
-        )
+    def _late(self, stmt: Any, message: str = _TRAINS, help: str = _STEPS) -> None:
+        self.report("DET314", stmt, message, help, subject="clock")
+
+
+def _kept(stmt: m.Stmt, drawn: set[str], places: tuple[int, ...]) -> Iterator[str]:
+    """The variables in which a statement keeps something that is drawn."""
+    if isinstance(stmt, (m.Assign, m.AnnAssign, m.AugAssign)):
+        targets: list[Any] = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
+    elif isinstance(stmt, m.ExprStmt) and called_name(stmt.value) in _GROWING:
+        targets = [stmt.value.func] if isinstance(stmt.value, m.Call) else []
+    else:
+        return
+    value = stmt.value
+    if value is not None and (holds(value, places) or not drawn.isdisjoint(elements(value, lambda name: ""))):
+        yield from (one.id.partition(".")[0] for one in nodes(targets) if isinstance(one, m.Name))
+
+
+def _is_stored(node: m.Name, above: dict[int, Any]) -> bool:
+    """Whether something is assigned to a variable where it stands."""
+    user = above.get(id(node))
+    while isinstance(user, m.Seq):
+        node, user = user, above.get(id(user))  # type: ignore[assignment]
+    if isinstance(user, m.Assign):
+        return any(one is node for one in user.targets)
+    return isinstance(user, m.For) and user.target is node
 
 
 def _stops(interp: RunView, stmt: m.Stmt) -> bool:

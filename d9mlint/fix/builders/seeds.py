@@ -265,7 +265,9 @@ def fixed_seed(context: Context, finding: Finding) -> Fix | None:
     call = node if isinstance(node, ast.Call) else None
     name = call.func.attr if call is not None and isinstance(call.func, ast.Attribute) else ""
     if finding.remedy == ("anti-seed",):
-        # `seed()` of torch and of its generators takes no argument; its sibling does.
+        # `seed()` of torch and of its generators takes no argument; its sibling does, and does not give the seed.
+        if not isinstance(code.parents.get(node), ast.Expr):
+            return None
         new = {"seed": "manual_seed", "seed_all": "manual_seed_all"}.get(name)
         renamed = changes.rename_called(code, call, new) if call is not None and new else None
         filled = changes.append_argument(code, call, "0") if call is not None and not call.args else None
