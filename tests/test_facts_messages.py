@@ -158,5 +158,9 @@ def test_a_program_of_jax_without_an_optimizer_computes_gradients(tmp_path: Path
     )
     (alone,) = messages(tmp_path, "DET310", text.format("forces"))
     (trained,) = messages(tmp_path, "DET310", text.format("optax.apply_updates(jax.numpy.ones(3), forces)"))
+    (of_state,) = messages(
+        tmp_path, "DET310", text.format("jax.device_get(forces).apply_gradients(grads=forces)")
+    )
     assert alone.startswith("`train.py` computes gradients with JAX on a GPU")
     assert trained.startswith("`train.py` trains with JAX on a GPU")
+    assert of_state.startswith("`train.py` trains with JAX on a GPU")

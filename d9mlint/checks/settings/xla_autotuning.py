@@ -8,7 +8,7 @@ from d9mlint.base.findings import Confidence, Severity
 from d9mlint.checks.base import Rule
 from d9mlint.checks.xla_devices import FLAGS, XlaDevices
 from d9mlint.interp.events import CallEvent, EndEvent
-from d9mlint.interp.listening import on, on_call_if
+from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_once
 from d9mlint.interp.places import Where
 
@@ -41,6 +41,11 @@ class XlaAutotuning(XlaDevices, Rule):
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "trains") is not None)
     def stepped(self, call: CallEvent) -> None:
         """Parameters are changed."""
+        self.steps = True
+
+    @on_method("apply_gradients")
+    def stepped_by_unknown(self, call: CallEvent) -> None:
+        """The state of a training, of which nothing is known, changes its parameters."""
         self.steps = True
 
     @on_call_if(lambda _, api: api.startswith(_LIBRARIES) and _POOLS.match(api) is not None)
