@@ -147,8 +147,11 @@ def test_gradients_of_watched_tensors_train_nothing(tmp_path: Path) -> None:
     (alone,) = messages(tmp_path, "DET306", text.format(""))
     step = "tf.keras.optimizers.SGD().apply_gradients([(gradient, net.trainable_variables[0])])\n"
     (stepped,) = messages(tmp_path, "DET306", text.format(step))
+    (tmp_path / "requirements.txt").write_text("tensorflow==1.15.4\n", encoding="utf-8")
+    (in_eager_mode_of_old,) = messages(tmp_path, "DET306", text.format(step))
     assert alone.startswith("`train.py` computes gradients with TensorFlow ")
     assert stepped.startswith("`train.py` trains with TensorFlow ")
+    assert in_eager_mode_of_old.startswith("`train.py` trains with TensorFlow 1.15.4 ")
 
 
 def test_a_program_of_jax_without_an_optimizer_computes_gradients(tmp_path: Path) -> None:

@@ -263,7 +263,8 @@ def takes_steps(interp: RunView, place: Where) -> bool:
 def takes_tf_steps(interp: RunView, place: Where) -> bool:
     """Whether more than a gradient is seen to be computed at a place where TensorFlow trains."""
     gradient = place.subject == _TAKEN or interp.kb.role(place.subject, "graph-gradient") is not None
-    return not gradient or TF_STEPS in interp.places or interp.exhausted
+    steps = (TF_STEPS, GRAPH_STEP, GRAPH_STEP_CPU)
+    return not gradient or any(one in interp.places for one in steps) or interp.exhausted
 
 
 def trains(interp: RunView) -> bool:
