@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.base import Rule
 from d9mlint.checks.derivation import derives
 from d9mlint.interp import values as v
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, LoopEvent, ReturnEvent, TestEvent
+from d9mlint.interp.events import (
+    AnyDrawEvent,
+    CallEvent,
+    EndEvent,
+    LoopEvent,
+    RepeatedEvent,
+    ReturnEvent,
+    TestEvent,
+)
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where, running
@@ -32,8 +40,9 @@ _DRAWS = "this loop draws random numbers until a time has passed: how many, and 
 _GROWING = frozenset({"append", "extend", "add", "insert", "appendleft"})
 _ENTROPY = "entropy"
 """What the clock is read from, too."""
-_MOST_DRAWS = 8
-"""So many places of a loop are remembered that draw."""
+_MOST_DRAWS = 32
+"""So many places are remembered at which something is drawn in a loop."""
+_DRAWN = "drawn by the clock"
 
 
 class Clock(Rule):
@@ -42,8 +51,8 @@ class Clock(Rule):
     codes = ("DET314",)
     training = remembered_table(str, bool)
     """Running loops in which a training step was seen."""
-    drawing = remembered_table(str, tuple[int, ...])
-    """Where in the function of a running loop random numbers are drawn, or what draws them is called."""
+    drawing = remembered_table(str, tuple[Site, ...])
+    """Where random numbers are drawn while a loop runs, and the calls that lead there."""
     by_the_clock = remembered_table(Site, tuple[Where, frozenset[str]])
     """Where checkpoints are saved when a time has passed, and the names of the files."""
     otherwise = remembered(set[str])
@@ -131,24 +140,37 @@ class Clock(Rule):
         """A method of a generator object draws."""
         self._draws(call.node)
 
+    @on(RepeatedEvent)
+    def drawn_again(self, event: RepeatedEvent) -> None:
+        """A call that draws is taken over from an earlier one."""
+        if _DRAWN in event.names:
+            self._draws(self.run.statement)
+
     def _draws(self, node: Any) -> None:
-        if not self.run.loops:
+        keys = self.run.loops.marked(_DRAWN)
+        if not keys:
             return
-        frames = self.run.stack()
-        for loop in self.run.loops:
-            at = next((i for i, one in enumerate(frames) if one.function is loop.frame.function), None)
-            places = self.drawing.get(loop.key) or ()
-            if at is None or len(places) >= _MOST_DRAWS:
-                continue
-            sites = (one.call_site for one in frames[at + 1 :])
-            site = next((one for one in sites if one is not None), None) or self.run.here(node)
-            if site.path == loop.path and site.start not in places:
-                self.drawing[loop.key] = (*places, site.start)
+        found = [one.call_site for one in self.run.stack() if one.call_site is not None]
+        found.append(self.run.here(node))
+        for key in keys:
+            known = self.drawing.get(key) or ()
+            more = [one for one in found if one not in known]
+            if more and len(known) < _MOST_DRAWS:
+                self.drawing[key] = (*known, *more)
+
+    def _places(self, loop: Loop) -> tuple[int, ...]:
+        """Where in a loop something is called that draws."""
+        sites = [one for one in self.drawing[loop.key] if one.path == loop.path]
+        return tuple(
+            node.start
+            for node in nodes([loop.stmt])
+            if isinstance(node, m.Call) and any(one.start <= node.start < one.end for one in sites)
+        )
 
     def _keeps_drawn(self, loop: Loop) -> bool:
         """Whether a loop keeps something that is computed from what it draws, and its function reads that afterwards."""
-        function, places = running(self.run), self.drawing[loop.key]
-        if function is None:
+        function, places = running(self.run), self._places(loop)
+        if function is None or not places:
             return False
         drawn = derived_names(function, places, lambda name: "")
         end = max(getattr(one, "end", 0) for one in nodes([loop.stmt]))
