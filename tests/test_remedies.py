@@ -888,7 +888,7 @@ RESETS = {
     "inherited seed": (
         "self.env.reset()",
         "ob, reward, done, info = env.step(1)",
-        "call `self.env.seed(0)` once",
+        "call `env.seed(0)` once",
     ),
     "no seed": ("self.env.reset()", "env.step(1)", "give this `reset` a parameter `seed`"),
 }
