@@ -789,7 +789,7 @@ SPARED = (
             "1.10",
             "Linear(2, 2)",
             "first replace `nn.MaxPool3d`, which raises RuntimeError in deterministic mode "
-            "(pass return_indices=True with torch >= 2.13, or pool in 2-D); then ",
+            "(pass return_indices=True with torch >= 2.13 and take the first of its two results, or pool in 2-D); then ",
         ),
         (
             "2.12",

@@ -111,8 +111,7 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     default = args.get("default")
     action = args.get("action")
     kind = action.value if isinstance(action, v.Lit) else ""
-    required = args.get("required")
-    if required is not None and v.truth(required) is True and not kind:
+    if not kind and _is_required(label, args):
         # It is always given: its default is never used.
         default = _one_of(interp, args, node, args.get("choices"))
     elif default is None:
@@ -140,6 +139,17 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         if isinstance(owner, v.Obj) and _is_never_none(args, kind):
             options[str(key)] = _never_none(options[str(key)])
     return v.NONE
+
+
+def _is_required(label: str, args: v.Args) -> bool:
+    """Whether an option has to be given: one that is said to be required, or an argument without a flag of which there is
+    not said that it may be missing."""
+    required, count = args.get("required"), args.get("nargs")
+    if required is not None:
+        return v.truth(required) is True
+    if label.startswith("-") or args.dstar:
+        return False
+    return count is None or (isinstance(count, v.Lit) and count.value not in ("?", "*"))
 
 
 def _is_never_none(args: v.Args, kind: str) -> bool:
