@@ -956,23 +956,6 @@ def test_an_environment_is_named_as_the_program_writes_it(
 
 
 @pytest.mark.parametrize(
-    ("reset", "expected"),
-    [
-        ("world.reset()", "call `world.reset(seed=0)` once after creating it"),
-        ("held.inner.reset()", "call `held.inner.reset(seed=0)` once after creating it"),
-        ("[world][0].reset()", "call `env.reset(seed=0)` once after creating it"),
-    ],
-)
-def test_an_environment_is_named_as_it_is_held(tmp_path: Path, reset: str, expected: str) -> None:
-    text = (
-        "from types import SimpleNamespace\n\nimport gymnasium as gym\n\nworld = gym.make('CartPole-v1')\n"
-        f"held = SimpleNamespace(inner=world)\nprint({reset})\n"
-    )
-    (found,) = findings(tmp_path, text, "DET111")
-    assert found.help == expected
-
-
-@pytest.mark.parametrize(
     ("sampled", "expected"),
     [
         ("envs.action_space", "call `envs.action_space.seed(0)` once"),
