@@ -399,7 +399,7 @@ def instantiate(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     made = v.Obj(NAMESPACE, "", args, node)
     made.owner = owner
     made.attrs.update(space.attrs)
-    for key, value in space.attrs.items():
+    for key, value in list(space.attrs.items()):
         cls = owner.attrs.get(f"{_CLASS} {key}")
         if isinstance(value, v.Obj) and value.api == _CLASS:
             cls = value.args.pos[0]
