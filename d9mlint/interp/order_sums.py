@@ -15,7 +15,7 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import is_time
 from d9mlint.interp.columns import is_column
-from d9mlint.interp.order_folds import OPERATORS, sums_in
+from d9mlint.interp.order_folds import OPERATORS, is_composed, sums_in
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -69,13 +69,15 @@ def loop_of(orders: Orders, interp: Interp, name: str) -> Loop | None:
 
 def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> None:
     """``total = decay * total + x`` in a loop over an arbitrary order, also of an item, of each item in a comprehension, and
-    where a function of the project computes it."""
+    where a function of the project computes it; and ``x = layer(x)``."""
     if is_time(interp, value):
         return
     for target in stmt.targets:
         loop = _loop_around(orders, interp, target)
         if loop is None:
             continue
+        if isinstance(target, m.Name) and is_composed(stmt.value, target, loop.names):
+            orders.decide(loop.order)
         found = sums_in(interp, stmt.value, target)
         plain = isinstance(stmt.value, (m.BinOp, m.IfExp)) and not is_number_like(value)
         if found is None or plain:

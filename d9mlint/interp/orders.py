@@ -26,7 +26,6 @@ from d9mlint.interp import (
     order_encoded,
     order_files,
     order_folders,
-    order_folds,
     order_growth,
     order_identifiers,
     order_inside,
@@ -1506,10 +1505,6 @@ class Orders:
 
     def assigned(self, interp: Interp, stmt: m.Assign, value: v.Value) -> v.Value:
         """``target = value`` in a loop over an arbitrary order: what the target then holds."""
-        for target in stmt.targets if self.loops else ():
-            loop = order_sums.loop_of(self, interp, target.id) if isinstance(target, m.Name) else None
-            if loop is not None and order_folds.is_composed(stmt.value, target, loop.names):
-                self.decide(loop.order)
         order_sums.assigned(self, interp, stmt, value)
         return order_growth.grown(self, interp, stmt, value)
 

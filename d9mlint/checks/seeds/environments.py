@@ -27,7 +27,7 @@ from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text, written
 from d9mlint.interp.trail import FunctionKey
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import called_name, nodes
+from d9mlint.ir.traversal import called_name, nodes, receiver
 from d9mlint.project.entry_points import imports_of
 
 
@@ -108,7 +108,7 @@ class Environments(Rule):
             elif name == "sample" and self.made and not self._is_form(call.node):
                 place = Where(self.run, call.node, space)
                 self._sample(place, call.owner)
-                text = _receiver(call.node)
+                text = receiver(call.node) if isinstance(call.node, m.Call) else ""
                 if text.endswith(f".{space}"):
                     self.spaces_written.setdefault(place.site, text)
             return
@@ -258,7 +258,7 @@ class Environments(Rule):
         if place.site in self.vector_resets:
             place.subject = "vector"
         # What a wrapper resets is seeded through the wrapper.
-        text = _receiver(node)
+        text = receiver(node) if isinstance(node, m.Call) else ""
         inner = text.startswith("self.") and frame.func is not None and frame.func.fn.name == "reset"
         if text and not inner:
             self.resets_written.setdefault(place.site, text)
@@ -627,12 +627,6 @@ def _takes_seed(frame: Frame) -> bool | None:
     if func is None or func.receiver is None or func.fn.name != "reset":
         return None
     return any(param.name == "seed" or param.kind == "w" for param in func.fn.params)
-
-
-def _receiver(call: Any) -> str:
-    """How that is written whose method is called, if by names alone."""
-    text = written(call.func).rpartition(".")[0] if isinstance(call, m.Call) else ""
-    return text if text.replace(".", "").isidentifier() else ""
 
 
 def _hands_seed_on(call: m.Call | None) -> bool:
