@@ -27,6 +27,7 @@ from d9mlint.base.findings import (
 from d9mlint.base.options import quoted
 from d9mlint.base.paths import TESTS
 from d9mlint.base.terminal import listed, shortened
+from d9mlint.interp import values as v
 from d9mlint.interp.activity import HANDS_OVER, KEEPS, LOADS, TRAIN, where
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
@@ -565,6 +566,12 @@ def replace_fix(
 ) -> Fix:
     """A fix that replaces a node's text."""
     return Fix(applicability, message, (Edit(node.start, node.end, content),))
+
+
+def called_api(run: RunView, call: m.Call) -> str:
+    """The name in a library of what a call is written to call, as its names stand there; empty for anything else."""
+    func = run.value_of(call.func)
+    return run.kb.canonical(func.name) if isinstance(func, v.Ext) else ""
 
 
 def argument_node(node: Any, name: str, pos: int | None = None) -> m.Expr | None:

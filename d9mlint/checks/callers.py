@@ -111,9 +111,11 @@ class _Callers:
 
     def _returned(self, caller: Function, name: str, places: set[int]) -> set[int] | None:
         """Where a caller returns what calls of a function give at some places; None where it may take a gradient of it."""
-        facts = self.project.modules.files[caller[0]].facts
+        file = self.project.modules.files[caller[0]]
+        facts = file.facts
         function = facts.functions[caller[1]]
-        consumers = Consumers(self.known, lambda: facts, function, TENSOR)
+        imported = file.path in self.project.imported
+        consumers = Consumers(self.known, lambda: facts, function, TENSOR, imported)
         for call in nodes(list(function.body)):
             if not isinstance(call, m.Call) or called_name(call) != name:
                 continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from d9mlint.checks.base import called_api
 from d9mlint.interp import values as v
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.methods import is_property
@@ -167,8 +168,7 @@ def _is_number(node: Any, number: int | None) -> bool:
 
 
 def _entry(interp: RunView, call: m.Call, role: Role) -> RoleEntry | None:
-    func = interp.value_of(call.func)
-    return interp.kb.role(interp.kb.canonical(func.name), role) if isinstance(func, v.Ext) else None
+    return interp.kb.role(called_api(interp, call), role)
 
 
 def _held(interp: RunView, value: v.Value, role: Role) -> str:

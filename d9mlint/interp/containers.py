@@ -81,9 +81,9 @@ def in_places(value: v.Value, count: int) -> list[v.Value] | None:
 
 def made_in_round(interp: Interp, module: v.Obj | v.Inst) -> None:
     """Note of a module that a loop makes one in each round, where only one round of it is run."""
-    loop = next((one for one in reversed(interp.loops) if one.start == interp.repeating), None)
-    if loop is not None:
-        module.attrs[_ROUND] = v.Lit(loop.key)
+    loop = interp.loops.repeated(interp.repeating)
+    if loop:
+        module.attrs[_ROUND] = v.Lit(loop)
 
 
 def keep_order(value: v.Value) -> None:

@@ -81,6 +81,8 @@ LOOPS = "loops"
 
 Question = tuple[str, str, Any]
 """What was asked: the kind, how, and for which names, or which object."""
+REPEATED = "repeated"
+"""Asked of the loops for the one of which one round is run for many: which that is."""
 _ANY, _INNERMOST, _WITHIN, _OTHER, _ALL, _COUNT = "any", "innermost", "within", "other", "all", "count"
 _NOTHING: frozenset[str] = frozenset()
 
@@ -172,11 +174,29 @@ class Running(list["Loop"]):
         """How many there are, for those who only bound what is run; asks nothing."""
         return list.__len__(self)
 
-    def marked(self, name: str) -> tuple[str, ...]:
-        """The keys of the loops, for who notes of each of them that something happens in it. Nothing is asked: where a call
-        in which that happens is taken over, a ``RepeatedEvent`` tells that it happens in the loops that run there."""
+    def marked(self, name: str, since: int = 0) -> tuple[str, ...]:
+        """The keys of the loops that began ``since`` then, for who notes of each of them that something happens in it.
+        Nothing is asked: where a call in which that happens is taken over, a ``RepeatedEvent`` tells that it happens in the
+        loops that run there."""
         HEAP.act.in_loops.add(name)
-        return tuple(loop.key for loop in list.__iter__(self))
+        return tuple(loop.key for loop in list.__iter__(self) if loop.start > since)
+
+    def repeated(self, start: int) -> str:
+        """The key of the loop that began at ``start``, which is the one of which one round is run for many."""
+        if start <= HEAP.act.began:
+            HEAP.act.circumstances.add((LOOPS, REPEATED, None))
+        return self.key_of(start)
+
+    def key_of(self, start: int) -> str:
+        """The key of the loop that began then, which is not noted; empty where none did."""
+        return next((loop.key for loop in list.__iter__(self) if loop.start == start), "")
+
+    def within(self, keys: frozenset[str]) -> bool:
+        """Whether one of the loops with these keys is running."""
+        question = (LOOPS, _WITHIN, keys)
+        HEAP.act.circumstances.add(question)
+        found: bool = self.answer(question)
+        return found
 
     @property
     def nested(self) -> bool:
@@ -196,6 +216,8 @@ class Running(list["Loop"]):
         how, count = question[1], list.__len__(self)
         if how is _ANY:
             return count > 0
+        if how is _WITHIN:
+            return any(loop.key in question[2] for loop in list.__iter__(self))
         if how is _COUNT:
             return count
         if how is _INNERMOST:

@@ -43,7 +43,18 @@ from d9mlint.interp import (
 from d9mlint.interp import values as v
 from d9mlint.interp.assignment import assign, aug_assign, delete, set_attribute
 from d9mlint.interp.case_tests import as_tests
-from d9mlint.interp.context import CONTEXT, INSTEAD, LOOPS, OPTION, QUIET, RESULT, Active, Question, Running
+from d9mlint.interp.context import (
+    CONTEXT,
+    INSTEAD,
+    LOOPS,
+    OPTION,
+    QUIET,
+    REPEATED,
+    RESULT,
+    Active,
+    Question,
+    Running,
+)
 from d9mlint.interp.emptiness import filled
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
@@ -1054,7 +1065,8 @@ class Interp:
         if question[0] is RESULT:
             return call is not None and idle.result_is_idle(self, *call, question)
         if question[0] is LOOPS:
-            return self.loops.answer(question)
+            asked_which = question[1] is REPEATED
+            return self.loops.key_of(self.repeating) if asked_which else self.loops.answer(question)
         return (self.contexts if question[0] is CONTEXT else self.options).answer(question)
 
     @contextmanager

@@ -131,6 +131,32 @@ def _count_stored(function: m.Function) -> Counter[str]:
     return times
 
 
+@memoized
+def imported_names(function: m.Function) -> dict[str, str]:
+    """What the names stand for that the body of a function, or of a module, imports from libraries. The last import
+    counts."""
+    found: dict[str, str] = {}
+    for stmt in statements(function.body):
+        if isinstance(stmt, m.Import):
+            tops = ((one.name.partition(".")[0], one) for one in stmt.names)
+            found.update((one.asname, one.name) if one.asname else (top, top) for top, one in tops)
+        elif isinstance(stmt, m.ImportFrom) and not stmt.level:
+            found.update((one.asname or one.name, f"{stmt.module}.{one.name}") for one in stmt.names)
+    return found
+
+
+def library_name(facts: m.FileFacts, function: m.Function, dotted: str) -> str:
+    """The full name of what a function calls by a name, as its imports and those of its module say; empty where the name
+    is that of a variable."""
+    first, dot, rest = dotted.partition(".")
+    for scope in (function, facts.functions[0]):
+        if times_stored(scope, first):
+            return ""
+        if first in imported_names(scope):
+            return f"{imported_names(scope)[first]}{dot}{rest}"
+    return dotted
+
+
 def bound_names(facts: m.FileFacts) -> frozenset[str]:
     """All names that code of a file binds in any scope; ``*`` where it imports all names of a module."""
     known = _bound.get(id(facts))

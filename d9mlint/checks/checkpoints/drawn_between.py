@@ -132,10 +132,10 @@ class DrawnBetween:
         """Whether a draw may be between a state and a loop that trains, or follow in a round in which something was saved.
         What the functions draw that a round calls before is asked for nowhere, and calls in which more is asked are
         remembered for fewer circumstances."""
-        loops = {one.key for one in self.run.loops}
-        if not loops or any(at.loop in loops for _, at in self.saved_in):
+        if isinstance(self.run.statement, m.For) or is_in_loop(self.run.frame.body, node.start):
             return True
-        return isinstance(self.run.statement, m.For) or is_in_loop(self.run.frame.body, node.start)
+        saved_in = frozenset(at.loop for _, at in self.saved_in)
+        return not self.run.loops or (bool(saved_in) and self.run.loops.within(saved_in))
 
     def _in_statement(self, node: Any) -> m.Call | None:
         """A call of the statement that is running, by which the place is known where something is drawn: a layer, or a

@@ -13,7 +13,7 @@ from d9mlint.checks.checkpoints.tensorflow import counts_from_zero
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import ESTIMATOR_TRAINS, trains
 from d9mlint.interp.argtests import all_hold, if_given
-from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, SeedEvent
+from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, RepeatedEvent, SeedEvent
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import marks_options, marks_path, remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
@@ -29,6 +29,9 @@ _STATES = {
     "python": "the Python RNG state",
     _ORDER: "the position in the shuffled input",
 }
+_DRAWN = "drawn for a session from "
+_SEEDED = "seeded for a session: "
+"""Begin what loops are marked with in which an RNG is drawn from, or seeded."""
 _DEEPEST = 6
 _KEPT = frozenset({"init", "split", "dropout"})
 """Kinds of draws that a run which goes on repeats anyway."""
@@ -79,22 +82,39 @@ class SessionCheckpoints(FilledLists, Rule):
     @on(AnyDrawEvent)
     def drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from."""
-        rng, entry = event.rng, event.entry
-        if rng in _STATES and entry.kind not in _KEPT and self.run.loops:
-            self.uses.update((rng, loop.key) for loop in self.run.loops)
-            for loop in self.run.loops:
-                self.drawn_when[loop.key] = Moment(self.run.steps)
-            if any(True for _ in self.going_on.known()):
-                self.drawn_then.add(rng)
+        if event.rng in _STATES and event.entry.kind not in _KEPT:
+            self._drawn_in_loops(event.rng)
+
+    @on(RepeatedEvent)
+    def drawn_again(self, event: RepeatedEvent) -> None:
+        """A call that draws or seeds is taken over from an earlier one."""
+        for name in sorted(event.names):
+            if name.startswith(_DRAWN):
+                self._drawn_in_loops(name.removeprefix(_DRAWN))
+            elif name.startswith(_SEEDED):
+                self._seeded_in_loops(name.removeprefix(_SEEDED))
+
+    def _drawn_in_loops(self, rng: str) -> None:
+        keys = self.run.loops.marked(f"{_DRAWN}{rng}")
+        self.uses.update((rng, key) for key in keys)
+        for key in keys:
+            self.drawn_when[key] = Moment(self.run.steps)
+        if keys and any(True for _ in self.going_on.known()):
+            self.drawn_then.add(rng)
+
+    def _seeded_in_loops(self, rng: str) -> None:
+        keys = self.run.loops.marked(f"{_SEEDED}{rng}")
+        self.seeded.update((rng, key) for key in keys)
+        if keys:
+            self.seeded_then.add(rng)
 
     @on(SeedEvent)
     def seed(self, event: SeedEvent) -> None:
         """An RNG is seeded, or gets back a state that was kept."""
         if not event.entry.seed_arg:
             self.kept.update(event.rngs)
-        if self.run.loops:
-            self.seeded.update((rng, loop.key) for rng in event.rngs for loop in self.run.loops)
-            self.seeded_then.update(event.rngs)
+        for rng in event.rngs:
+            self._seeded_in_loops(rng)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "goes-on") is not None)
     def continued(self, call: CallEvent) -> None:

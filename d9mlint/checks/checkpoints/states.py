@@ -14,7 +14,7 @@ from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.averaged import AveragedWeights
 from d9mlint.checks.checkpoints.carried_on import carried_on, saved_in, stored_with
 from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
-from d9mlint.checks.checkpoints.drawn_between import Drawn, DrawnBetween, own_loops
+from d9mlint.checks.checkpoints.drawn_between import Drawn, DrawnBetween
 from d9mlint.checks.checkpoints.failed_loads import LOAD, FailedLoads
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
@@ -455,12 +455,8 @@ class Checkpoints(
                 self._drawn_in_loops(name.removeprefix(_DRAWN))
 
     def _drawn_in_loops(self, rng: str) -> None:
-        if self.run.process_began:
-            # A generator of this process does not go on in the loops of the program that has started it.
-            keys = tuple(loop.key for loop in own_loops(self.run))
-        else:
-            keys = self.run.loops.marked(f"{_DRAWN}{rng}")
-        for key in keys:
+        # A generator of a process does not go on in the loops of the program that has started it.
+        for key in self.run.loops.marked(f"{_DRAWN}{rng}", self.run.process_began):
             self.drawn_in[rng, key] = True
 
     def _drawn_with_generator(self) -> bool:

@@ -17,6 +17,7 @@ from d9mlint.interp.shapes import is_dtype
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import library_name
 from d9mlint.ir.traversal import nodes, parents, variables
 from d9mlint.knowledge import Knowledge
 
@@ -37,7 +38,8 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
     function = running(run)
     if function is None:
         return None
-    consumers = Consumers(run.kb, lambda: run.whole(run.frame.file), function, kind)
+    file = run.frame.file
+    consumers = Consumers(run.kb, lambda: run.whole(file), function, kind, file.path in run.imported_files)
     ends = consumers.all_end(call) or (part is not None and consumers.part_ends(call, part))
     return consumers.returned if ends else None
 
@@ -45,22 +47,27 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
 def stops_gradient(run: RunView, node: Any) -> bool:
     """Whether an expression is given to a function behind which there is no gradient."""
     function = running(run)
-    parent = parents(function).get(id(node)) if function is not None else None
+    if function is None:
+        return False
+    parent = parents(function).get(id(node))
     if not isinstance(parent, m.Call) or not isinstance(parent.func, m.Name):
         return False
-    role = run.kb.role(run.kb.canonical(parent.func.id), "no-variable")
+    name = library_name(run.whole(run.frame.file), function, parent.func.id)
+    role = run.kb.role(run.kb.canonical(name), "no-variable")
     return role is not None and any(one is node for one in parent.args)
 
 
 class Consumers:
-    """What is done with values in a function. ``returned`` are the places of those that it returns."""
+    """What is done with values in a function. ``returned`` are the places of those that it returns; where other files
+    import its module, they may read what that leaves in its variables."""
 
     def __init__(
-        self, kb: Knowledge, facts: Callable[[], m.FileFacts], function: m.Function, kind: str
+        self, kb: Knowledge, facts: Callable[[], m.FileFacts], function: m.Function, kind: str, imported: bool
     ) -> None:
         self._kb = kb
         self._facts = facts
         self._kind = kind
+        self._imported = imported
         self._function = function
         self._above = parents(function)
         self.returned: set[int] = set()
@@ -127,7 +134,7 @@ class Consumers:
         """What is done with the result of a function that is given a tensor."""
         if not isinstance(call.func, m.Name):
             return False
-        api = self._kb.canonical(call.func.id)
+        api = self._kb.canonical(library_name(self._facts(), self._function, call.func.id))
         if self._without_gradient(api):
             return True
         return self._kb.tensor(api) is not None and self.all_end(call, names)
@@ -139,8 +146,7 @@ class Consumers:
     def _stored(self, stmt: m.Assign, target: m.Name, names: int) -> bool:
         """What is done with a variable, as long as it holds what a statement stores there."""
         facts = self._facts()
-        if names >= MAX_NAMES or self._function is facts.functions[0]:
-            # What a module leaves in its variables may be read by whoever imports it.
+        if names >= MAX_NAMES or (self._imported and self._function is facts.functions[0]):
             return False
         if liveness.may_be_shared(facts, self._function, {target.id}):
             return False

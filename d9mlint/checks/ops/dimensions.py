@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from d9mlint.checks.base import argument_node
+from d9mlint.checks.base import argument_node, called_api
 from d9mlint.checks.ops.given import receiver_node
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.tensors import TENSOR
@@ -102,7 +102,7 @@ class _Function:
         kb = self._run.kb
         if isinstance(node.func, m.Name):
             # Maybe a function of a module; a method otherwise.
-            found = kb.role(kb.canonical(node.func.id), "names-dimension")
+            found = kb.role(called_api(self._run, node), "names-dimension")
             if found is not None:
                 return found
         return kb.role(f"{TENSOR}.{called_name(node)}", "names-dimension")
@@ -115,7 +115,7 @@ class _Function:
     def _kept(self, node: m.Call) -> m.Expr | None:
         """The input of a call whose result has as many dimensions."""
         kb = self._run.kb
-        name = kb.canonical(node.func.id) if isinstance(node.func, m.Name) else ""
+        name = called_api(self._run, node) if isinstance(node.func, m.Name) else ""
         method = kb.tensor(name) is None
         entry = kb.tensor(f"{TENSOR}.{called_name(node)}" if method else name)
         if entry is None or entry.sizes != "input":

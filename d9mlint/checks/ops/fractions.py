@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from d9mlint.checks.base import called_api
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.interp.view import RunView
 from d9mlint.ir import nodes as m
@@ -25,7 +26,7 @@ def _is_rounded(run: RunView, whole: m.Expr, part: m.Expr) -> bool:
     if not isinstance(part, m.Call):
         return False
     if len(part.args) == 1 and isinstance(part.func, m.Name):
-        known = run.kb.role(run.kb.canonical(part.func.id), "rounds-down")
+        known = run.kb.role(called_api(run, part), "rounds-down")
         return known is not None and alike(part.args[0], whole)
     if part.args or part.keywords or run.kb.role(f"{TENSOR}.{called_name(part)}", "rounds-down") is None:
         return False

@@ -321,7 +321,8 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
             through = [args.get(x.arg, x.pos) for one in self.run.kb.ops(obj.api) for x in one.through]
             given = [one for one in through if one is not None] or args.values()
             still = quiet and all(map(detached, given))
-            self.graded[made] = graph or not (still or no_gradient(self.run))
+            ends = no_gradient(self.run) or (not graph and returned_places(self.run, node, TENSOR) == set())
+            self.graded[made] = graph or not (still or ends)
         if not self.with_variables.get(made):
             first = args.pos[0] if args.pos else None
             self.with_variables[made] = first is None or not is_fixed(self.run, first)

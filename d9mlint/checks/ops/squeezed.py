@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from d9mlint.checks.base import argument_node
+from d9mlint.checks.base import argument_node, called_api
 from d9mlint.interp.events import CallEvent
 from d9mlint.interp.naming import running
 from d9mlint.interp.shapes import form, is_single
@@ -54,7 +54,7 @@ def _removes(run: RunView, node: m.Call, taken: m.Call | str, dimension: object)
     if _is_method(node, taken):
         role = run.kb.role(f"{TENSOR}.{called_name(node)}", "removes-single")
     elif isinstance(node.func, m.Name) and node.args and _is(node.args[0], taken):
-        role = run.kb.role(run.kb.canonical(node.func.id), "removes-single")
+        role = run.kb.role(called_api(run, node), "removes-single")
     else:
         return False
     if role is None:
