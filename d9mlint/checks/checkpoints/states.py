@@ -261,11 +261,19 @@ def saved(run: RunView, call: CallEvent) -> v.Value | None:
     return training_in(run, given) or given
 
 
-def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
+def made_by_paths(run: RunView, content: v.Value) -> tuple[v.Value, ...]:
     """What is saved, as each of the paths that lead to the call has made it; where not all of them make a collection, as
-    one value."""
-    made = v.alternatives(content)
+    one value. What one of them has loaded is what a run that began on another path has saved."""
+    found = v.alternatives(content)
+    made = tuple(one for one in found if not _is_loaded(run, one)) or found
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
+
+
+def _is_loaded(run: RunView, value: v.Value) -> bool:
+    """Whether a value is all that a file holds."""
+    if not isinstance(value, v.Obj):
+        return False
+    return value.api == LOAD or run.kb.role(value.api, "reads-data") is not None
 
 
 class Checkpoints(
@@ -816,7 +824,7 @@ class Checkpoints(
         self.models_saved(content)
         if self.run.loops:
             self.models_kept(content)
-        made = made_by_paths(content)
+        made = made_by_paths(self.run, content)
         if (
             _is_state(content)
             or any(_holds_state(one) or _of_jax(one) for one in made)
@@ -877,7 +885,7 @@ class Checkpoints(
         self.whole.update(_classes(content))
         self.pickled.update(_classes(content, states=False))
         # Paths that meet have each made their own; what any of them holds is not missing.
-        made = made_by_paths(content)
+        made = made_by_paths(self.run, content)
         self.notes_keys(made)
         self.notes_parts(made)
         found: set[str] = set().union(*(contents(self.run.kb, one, written) for one in made))
