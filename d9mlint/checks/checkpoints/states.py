@@ -19,6 +19,7 @@ from d9mlint.checks.checkpoints.failed_loads import LOAD, FailedLoads
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
 from d9mlint.checks.checkpoints.first_numbers import last_of, owner_of
+from d9mlint.checks.checkpoints.made_later import MadeLater
 from d9mlint.checks.checkpoints.own_draws import OwnDraws
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
@@ -277,7 +278,15 @@ def _is_loaded(run: RunView, value: v.Value) -> bool:
 
 
 class Checkpoints(
-    AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, TrainedModels, UnreadParts, Rule
+    AveragedWeights,
+    DrawnBetween,
+    FailedLoads,
+    FilledLists,
+    MadeLater,
+    OwnDraws,
+    TrainedModels,
+    UnreadParts,
+    Rule,
 ):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
@@ -612,6 +621,10 @@ class Checkpoints(
         )
         if isinstance(stepped, v.Obj) and optimizes(stepped) and call.api.endswith(".step"):
             self.models_stepped(stepped)
+            if isinstance(call.node, m.Call):
+                scaled = argument_node(call.node, "optimizer", 0) if stepped is not owner else None
+                name = getattr(scaled, "id", "") if stepped is not owner else _receiver(call.node)
+                self.optimizer_steps(stepped, name)
         if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
             state = argument_node(call.node, "state", 1)
             name = state.id if isinstance(state, m.Name) else ""
@@ -1066,6 +1079,8 @@ class Checkpoints(
         kind = _kind(self.run, call.owner or v.UNKNOWN)
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
         self.gives_state(call.owner)
+        if kind == "optimizer":
+            self.optimizer_given(call.owner, self.given[-1][0])
         state = call.args.get("state_dict", 0)
         models = frozenset(models_made(call.owner)) if kind == "model" else frozenset()
         for site in sources(state) if state is not None and kind in ("model", "optimizer") else ():
@@ -1353,6 +1368,18 @@ class Checkpoints(
                     subject=key,
                 )
         self._between_rounds()
+        resumed = set(self.resumed.known()) & set(self.trains_in.known())
+        later = self.made_later(resumed) if self.loads and resumed else None
+        if later is not None:
+            name, place = later
+            self.report(
+                "DET602",
+                place,
+                f"this state is loaded into an optimizer that takes no steps: `{name}`, which trains, is created after "
+                "it, so resumed training continues from a different state",
+                f"load the state into `{name}`: create it before, and only once",
+                subject=name,
+            )
         missing = set(self.saved.known()) - set(self.restored.known())
         forgotten = self._forgotten()
         parts = self._unread_parts(forgotten)
