@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
+from d9mlint.ir.growing import GROWING
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes, parents
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_VARIABLES = 4
 """A color is followed through so many variables."""
-_GROWING = ("append", "extend")
 _CONVERTING = frozenset({"builtins.int", "builtins.float", "builtins.str", "builtins.map"})
 
 
@@ -93,7 +93,7 @@ class _Colors:
             return None
         func = call.func
         owner, _, method = func.id.rpartition(".") if isinstance(func, m.Name) else ("", "", "")
-        if method in _GROWING and owner and "." not in owner:
+        if method in GROWING and owner and "." not in owner:
             return self._stored(function, m.Name(owner, call.start, call.end), depth)
         found = self._run.value_of(func) if isinstance(func, m.Name) else None
         role = self._role(func, found)
@@ -131,7 +131,7 @@ class _Colors:
                 stmt = parents(fn).get(id(parent))
                 if isinstance(stmt, m.Assign) and any(x is parent for x in stmt.targets):
                     continue
-            elif isinstance(parent, m.Call) and parent.func is one and one.id.rpartition(".")[2] in _GROWING:
+            elif isinstance(parent, m.Call) and parent.func is one and one.id.rpartition(".")[2] in GROWING:
                 continue
             if not self.all_color(fn, one, depth + 1):
                 return False

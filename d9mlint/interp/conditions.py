@@ -14,6 +14,7 @@ from d9mlint.interp.drawn_fractions import only_outcome
 from d9mlint.interp.dtype_tests import never_of_type
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
+from d9mlint.interp.kinds import has_weight, same_class
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
 from d9mlint.interp.missing_items import may_be_missing
 from d9mlint.interp.option_keys import has_no_choice
@@ -134,6 +135,13 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
     if len(node.ops) == 1 and op in _WHERE_UNEQUAL:
         if _never_equal(interp, op, *values) or never_of_type(op, *values):
             return Outcome(_WHERE_UNEQUAL[op]), values
+        if isinstance(values[0], v.Member) and v.is_none(values[1]):
+            layer, name = values[0].owner, values[0].name
+            if has_weight(interp, layer, name):
+                return Outcome(_WHERE_UNEQUAL[op]), values
+        same = _is_class(interp, op, *values)
+        if same is not None:
+            return Outcome(same != _WHERE_UNEQUAL[op]), values
     if node.ops[0] in ("==", "!=") and len(node.ops) == 1 and isinstance(node.left, m.BinOp):
         # `epoch + 1 % 5 == 0`, where `(epoch + 1) % 5` was meant.
         number, least = values[1], _least(interp, node.left)
@@ -166,6 +174,18 @@ def _never_equal(interp: Interp, op: str, left: v.Value, right: v.Value) -> bool
         and all(isinstance(one, v.Lit) and isinstance(one.value, str) for one in texts)
         and interp.kb.role(left.api, "equals-no-text") is not None
     )
+
+
+def _is_class(interp: Interp, op: str, left: v.Value, right: v.Value) -> bool | None:
+    """Whether a value is a class, or one of several; None where that is not known."""
+    if not isinstance(left, (v.Ext, v.Cls)):
+        return None
+    if op not in ("in", "not in"):
+        return same_class(interp, left, right)
+    if not isinstance(right, v.Items) or right.open or not right.elts:
+        return None
+    answers = {same_class(interp, left, one) for one in right.elts}
+    return True if True in answers else None if None in answers else False
 
 
 def stays(interp: Interp, stmt: m.For | m.While, name: str, known: v.Value) -> bool:

@@ -98,6 +98,20 @@ def is_in_order(container: v.Obj) -> bool:
     return not container.args.star or _IN_ORDER in container.attrs
 
 
+def is_known(container: v.Obj) -> bool:
+    """Whether it is known what a container was made with. What was added to it is known to be there, but may be more."""
+    first = container.args.get("modules", 0) if container.api != SEQUENTIAL else None
+    return is_in_order(container) and (
+        first is None or isinstance(first, v.Items | v.Mapping) or is_made_of(first)
+    )
+
+
+def is_made_of(value: v.Value) -> bool:
+    """Whether a value is a container that is known in this way."""
+    inner = container_of(value)
+    return inner is not None and is_known(inner)
+
+
 def rounds(container: v.Obj) -> list[tuple[list[v.Value], bool]]:
     """The modules in a container, in their order, and together those that a round of a loop has added: whether there may
     be more such rounds."""
@@ -133,10 +147,16 @@ def layer_behind(value: v.Value) -> v.Obj | None:
 def any_part(value: v.Obj) -> v.Value:
     """One of the modules in a container: of many, one of each kind."""
     kinds: dict[Any, v.Value] = {}
-    for part in parts(value):
+    known = parts(value)
+    for part in [*known, *(_unknown(value) if known else ())]:
         for one in v.alternatives(part):
             kinds.setdefault(_kind(one), one)
     return v.join(list(kinds.values())[: v.MAX_CANDIDATES], v.MAX_CANDIDATES)
+
+
+def _unknown(container: v.Obj) -> list[v.Value]:
+    """What stands for the modules with which a container may be made besides those that are known."""
+    return [] if is_known(container) else [v.UNKNOWN]
 
 
 def _kind(part: v.Value, depth: int = 0) -> Any:
@@ -231,7 +251,7 @@ def children(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
     held: list[v.Value] = []
     container = container_of(owner)
     if container is not None:
-        held = list(parts(container))
+        held = [*parts(container), *_unknown(container)]
     elif isinstance(owner, v.Inst):
         held = [one for value in owner.attrs.values() for one in v.alternatives(value) if _is_module(one)]
     elif name.endswith("children") and isinstance(whole := _whole(owner), v.Obj) and is_module(interp, whole):
@@ -275,5 +295,5 @@ CONTAINER_METHODS = {
     },
     "tf.keras.Sequential.add": add_layer,
     **{f"{api}.{name}": of_dict for api in _DICTS for name in ("items", "values")},
-    **{f"*.{name}": children for name in ("children", "modules", "named_children", "named_modules")},
+    **{f"*.{name}": children for name in ("children", "named_children")},
 }

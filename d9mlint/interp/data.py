@@ -1291,3 +1291,9 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         found = owner.cls.find("__setitem__")
         if found is not None:
             interp.call(bind_method(interp, found, owner, owner.cls, node), v.Args([index, value]), node)
+    elif isinstance(owner, v.AnyOf) and isinstance(index, v.Lit) and isinstance(index.value, str):
+        for one in owner.values:
+            if isinstance(one, v.Mapping):
+                # What another variable calls this may be the one that is not changed.
+                before = one.items.get(index.value)
+                one.items[index.value] = value if before is None else v.join((before, value))

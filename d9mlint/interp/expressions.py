@@ -48,6 +48,7 @@ from d9mlint.interp.failing import called_with_none, computes_with_none, end_los
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.given_instead import switch, unless_option
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.kinds import class_of, has_weight
 from d9mlint.interp.library import given_files, own_dicts, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
@@ -137,6 +138,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         places = tensors.second(interp, value) if name == "indices" else None
         if places is not None:
             return places
+        if name == "__class__" and (cls := class_of(interp, value)) is not None:
+            return cls
         if name == "module" and is_module(interp, value):
             # What is put around a model stands for it.
             return value
@@ -144,6 +147,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             seed = v.Obj(f"{value.api}.{name}", "", value.args, value.node)
             seed.file, seed.data = value.file, entropy(interp)
             return seed
+        if has_weight(interp, value, name) is False:
+            return v.NONE
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):
@@ -241,6 +246,8 @@ def _ext_attribute(interp: Interp, value: v.Ext, name: str) -> v.Value:
         ):
             # The class of a library that is a member of an enumeration.
             return value
+        if name == "__name__" and interp.kb.role(interp.kb.canonical(value.name), "derived-from") is not None:
+            return v.Lit(value.name.rpartition(".")[2])
         text = interp.kb.role(known.name, "stands-for-text")
         return v.of_library(known.name) if text is None else v.Lit(text.more[0])
     return held

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
+from d9mlint.interp.library_modules import MODULE
 from d9mlint.interp.tensors import TENSOR
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _LITERALS = {
     "pathlib.Path": type(None),
     ARRAY: type(None),
     TENSOR: type(None),
-    "torch.nn.Module": type(None),
+    MODULE: type(None),
 }
 """Classes of which literals are, or are not; `None` is of none of the last."""
 _ITEMS = {"l": "builtins.list", "t": "builtins.tuple", "s": "builtins.set"}
@@ -71,8 +72,10 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         return name in _MAPPINGS if name in _LITERALS or name in _MAPPINGS else None
     if isinstance(value, v.Inst):
         bases = [interp.kb.canonical(base) for base in value.cls.external_bases()]
-        module = name == "torch.nn.Module" and any(b.startswith(("torch.nn.", "lightning.")) for b in bases)
-        return True if module or name in bases else False if not bases and name in _LITERALS else None
+        module = name == MODULE and any(b.startswith(("torch.nn.", "lightning.")) for b in bases)
+        if module or name in bases:
+            return True
+        return _is_derived(interp, bases, name) if bases else False if name in _LITERALS else None
     if isinstance(value, v.Obj) and value.type == TENSOR and not value.likely:
         return name == TENSOR if name in _LITERALS else None
     if isinstance(value, v.Obj) and value.api.rpartition(".")[2].islower() and computes(interp.kb, value.api):
@@ -83,11 +86,54 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         and value.api.startswith("torch.nn.")
         and value.api.rpartition(".")[2][:1].isupper()
     ):
-        # A module of the library; subclasses of its own classes are not distinguished.
-        return True if name in ("torch.nn.Module", value.api) else False if name in _LITERALS else None
+        # A module of the library.
+        if name in (MODULE, value.api):
+            return True
+        return False if name in _LITERALS else _is_derived(interp, [value.api], name)
     if isinstance(value, (v.Func, v.Mod)):
         return False if name in _LITERALS else None
     return None
+
+
+def _is_derived(interp: Interp, classes: list[str], name: str) -> bool | None:
+    """Whether a class of modules is one that others, or a class with these bases, are derived from; None for unknown."""
+    known = [interp.kb.role(one, "derived-from") for one in classes]
+    if any(role is not None and name in role.more for role in known):
+        return True
+    return None if None in known or interp.kb.role(name, "derived-from") is None else False
+
+
+def has_weight(interp: Interp, layer: v.Value, name: str) -> bool | None:
+    """Whether an attribute of a layer of a library is a weight; False where it is nothing instead, None for unknown."""
+    role = interp.kb.role(layer.api, "draws-weight") if isinstance(layer, v.Obj) else None
+    if role is None or name not in ("weight", role.arg):
+        return None
+    given = layer.args.get(role.arg, role.pos) if isinstance(layer, v.Obj) and name == role.arg else v.TRUE
+    return True if given is None else v.truth(given) if not v.option_of(given) else None
+
+
+def class_of(interp: Interp, value: v.Value) -> v.Value | None:
+    """The class of an object that the program makes, or of a module of a library; None for unknown."""
+    if isinstance(value, v.Inst):
+        return value.cls if value.node is not None else None
+    if not isinstance(value, v.Obj) or value.type == TENSOR:
+        return None
+    return v.Ext(value.api) if interp.kb.role(value.api, "derived-from") is not None else None
+
+
+def same_class(interp: Interp, left: v.Value, right: v.Value) -> bool | None:
+    """Whether two values are the same class, as far as one is that of a module of a library; None for unknown."""
+    names = [_name_of(interp, one) for one in (left, right)]
+    if None in names:
+        return None
+    return names[0] == names[1] if any(isinstance(one, v.Ext) for one in (left, right)) else None
+
+
+def _name_of(interp: Interp, cls: v.Value) -> str | None:
+    if isinstance(cls, v.Cls):
+        return cls.cls.name
+    name = interp.kb.canonical(cls.name) if isinstance(cls, v.Ext) else ""
+    return name if name and interp.kb.role(name, "derived-from") is not None else None
 
 
 def subclass_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:

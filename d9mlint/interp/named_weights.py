@@ -52,7 +52,7 @@ def _asks_for_names(stmt: m.For) -> bool:
 
 
 def _weights(interp: Interp, module: v.Value) -> list[v.Value] | None:
-    held = _parts(interp, module)
+    held = parts_of(interp, module)
     if held is None:
         return None
     found: list[v.Value] = []
@@ -60,7 +60,7 @@ def _weights(interp: Interp, module: v.Value) -> list[v.Value] | None:
         if isinstance(part, v.Obj) and part.api == tensors.PARAMETER:
             found.append(v.Items("t", [v.Lit(name), part]))
             continue
-        if _has_no_weights(interp, part):
+        if has_no_weights(interp, part):
             continue
         one = tensors.make(tensors.PARAMETER, Form(grad=True))
         one.attrs[tensors.MODULE_OF] = part
@@ -70,7 +70,7 @@ def _weights(interp: Interp, module: v.Value) -> list[v.Value] | None:
     return found or None
 
 
-def _parts(interp: RunView, module: v.Value) -> list[tuple[str, v.Value]] | None:
+def parts_of(interp: RunView, module: v.Value) -> list[tuple[str, v.Value]] | None:
     """The parts of a module that may have weights, and its own parameters, by name; None where there may be others."""
     container = container_of(module)
     if container is not None:
@@ -98,7 +98,7 @@ def _may_have_weights(value: v.Value) -> bool:
     )
 
 
-def _has_no_weights(interp: RunView, part: v.Value) -> bool:
+def has_no_weights(interp: RunView, part: v.Value) -> bool:
     """Whether a part is a layer of a library that only computes."""
     tensor = interp.kb.tensor(part.api) if isinstance(part, v.Obj) else None
     return tensor is not None and tensor.grad not in (None, "weights")
@@ -114,7 +114,7 @@ def _pieces(interp: RunView, module: v.Value, depth: int) -> Sequence[str] | Non
     inner = _inner(interp, module)
     if inner is not None:
         return inner
-    held = _parts(interp, module) if depth < _DEEPEST else None
+    held = parts_of(interp, module) if depth < _DEEPEST else None
     if held is None:
         return None
     found: set[str] = set()

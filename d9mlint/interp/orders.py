@@ -74,6 +74,7 @@ from d9mlint.interp.reduced_sets import is_reduced
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.forms import FORM
+from d9mlint.ir.growing import GROWING
 from d9mlint.ir.liveness import is_only_tested
 from d9mlint.ir.scopes import assigned_names, carried_names, target_names
 from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, statements, tries
@@ -2182,7 +2183,6 @@ def _is_int(value: v.Value | None) -> bool:
 
 
 _grown: dict[int, tuple[object, frozenset[str]]] = memo()
-_GROWING = frozenset({"append", "add", "setdefault", "update", "extend", "insert", "appendleft"})
 
 
 def _grows(interp: Interp, name: str) -> bool:
@@ -2194,7 +2194,7 @@ def _grows(interp: Interp, name: str) -> bool:
     if known is None or known[0] is not fn:
         names: set[str] = set()
         for node in nodes(fn.body):
-            if isinstance(node, m.Call) and called_name(node) in _GROWING:
+            if isinstance(node, m.Call) and called_name(node) in GROWING:
                 names.add(receiver(node))
             elif isinstance(node, m.Assign):
                 for target in node.targets:

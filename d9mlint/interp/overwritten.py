@@ -37,6 +37,7 @@ from d9mlint.interp.named_sizes import comes_to_all, indexed
 from d9mlint.interp.naming import running
 from d9mlint.interp.state import SEEDED, Setting, Site
 from d9mlint.interp.storage import behind, followed, made_at, root
+from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ OVERWRITTEN = "draw overwritten:"
 _FORM = "draw shown:"
 _DUMMY = "dummy "
 _READ = "draw read:"
+_LAYERS = "draw layers at:"
+"""What is noted of the places at which layers draw their weights: how many have done so."""
 _COPY_OF = "@copy of drawn"
 """Attribute of a tensor that a method copies from one that was drawn, to another type or place: that one."""
 _FOLLOWED = frozenset({"looks-only", "copies"})
@@ -75,6 +78,10 @@ class Overwritten:
         name = OVERWRITTEN + _place(site)
         if name in self._interp.state.modes:
             self._interp.state.modes[name] = Setting(None, site)
+        if event.entry.kind == "init" and not event.entry.in_place:
+            before = self._interp.state.modes.get(_LAYERS + _place(site))
+            count = before.value if before is not None and isinstance(before.value, int) else 0
+            self._interp.state.modes[_LAYERS + _place(site)] = Setting(count + 1, site)
         dummy = is_dummy(self._interp, event.node, running(self._interp))
         if dummy is not None:
             name = f"{OVERWRITTEN}{_DUMMY}{_place(site)}"
@@ -137,6 +144,9 @@ class Overwritten:
     def _drawn_again(self, event: CallEvent) -> v.Value | None:
         """What a call draws in place, from a generator that is seeded."""
         api = event.api
+        if api.startswith("?.") and event.owner is not None and (self._drawn(event.owner) or ("", ""))[1]:
+            # A weight of a layer, of which nothing else is known.
+            api = f"{TENSOR}{api[1:]}"
         if api not in self._in_place:
             entries = self._interp.kb.rng(api)
             self._in_place[api] = next((one for one in entries if one.in_place), None)
@@ -361,9 +371,13 @@ class Overwritten:
             return
         if before is not None and not isinstance(before.value, frozenset):
             return
-        names = frozenset({name, *(before.value if before is not None else ())})
-        every = names.issuperset(self._parameters(made))
-        modes[OVERWRITTEN + place] = Setting(True if every else names, site)
+        lost = {(name, made.birth), *(before.value if before is not None else ())}
+        if lost.issuperset((one, made.birth) for one in self._parameters(made)):
+            lost.add(("", made.birth))
+        layers = modes.get(_LAYERS + place)
+        count = layers.value if layers is not None and isinstance(layers.value, int) else 1
+        every = sum(not one for one, _ in lost) >= count
+        modes[OVERWRITTEN + place] = Setting(True if every else frozenset(lost), site)
 
 
 def _is_text(value: v.Value) -> bool:

@@ -114,6 +114,7 @@ Role = Literal[
     "takes-into-run",
     "copies",
     "delays",
+    "derived-from",
     "differentiates",
     "discards-batches",
     "divides",

@@ -181,7 +181,7 @@ class Resume(Rule):
     def save(self, call: CallEvent) -> None:
         """Something is saved."""
         content = saved(self.run, call)
-        made = made_by_paths(content) if content is not None else ()
+        made = made_by_paths(self.run, content) if content is not None else ()
         held = [one for one in made if isinstance(one, v.Mapping)]
         if is_never(self.run, call.node) or self._is_not_loaded(call):
             return
@@ -224,7 +224,7 @@ class Resume(Rule):
         """Data is written into a file, which may be the number of the epoch."""
         role = self.run.kb.role(call.api, "stores-data")
         content = call.args.get(role.arg, role.pos) if role is not None else None
-        made = made_by_paths(content) if content is not None else ()
+        made = made_by_paths(self.run, content) if content is not None else ()
         held = [one for one in made if isinstance(one, v.Mapping)]
         if held and len(held) == len(made) and not is_never(self.run, call.node):
             self._counted(call, held)

@@ -19,6 +19,7 @@ from d9mlint.checks.checkpoints.failed_loads import LOAD, FailedLoads
 from d9mlint.checks.checkpoints.filled import FilledLists
 from d9mlint.checks.checkpoints.first_again import Fate, begins_anew, epoch_keys, fate
 from d9mlint.checks.checkpoints.first_numbers import last_of, owner_of
+from d9mlint.checks.checkpoints.made_later import MadeLater
 from d9mlint.checks.checkpoints.own_draws import OwnDraws
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
@@ -261,15 +262,31 @@ def saved(run: RunView, call: CallEvent) -> v.Value | None:
     return training_in(run, given) or given
 
 
-def made_by_paths(content: v.Value) -> tuple[v.Value, ...]:
+def made_by_paths(run: RunView, content: v.Value) -> tuple[v.Value, ...]:
     """What is saved, as each of the paths that lead to the call has made it; where not all of them make a collection, as
-    one value."""
-    made = v.alternatives(content)
+    one value. What one of them has loaded is what a run that began on another path has saved."""
+    found = v.alternatives(content)
+    made = tuple(one for one in found if not _is_loaded(run, one)) or found
     return made if all(isinstance(one, v.Mapping | v.Items) for one in made) else (content,)
 
 
+def _is_loaded(run: RunView, value: v.Value) -> bool:
+    """Whether a value is all that a file holds."""
+    if not isinstance(value, v.Obj):
+        return False
+    return value.api == LOAD or run.kb.role(value.api, "reads-data") is not None
+
+
 class Checkpoints(
-    AveragedWeights, DrawnBetween, FailedLoads, FilledLists, OwnDraws, TrainedModels, UnreadParts, Rule
+    AveragedWeights,
+    DrawnBetween,
+    FailedLoads,
+    FilledLists,
+    MadeLater,
+    OwnDraws,
+    TrainedModels,
+    UnreadParts,
+    Rule,
 ):
     """DET601: what a checkpoint does not save. DET602: what is saved and never restored."""
 
@@ -600,6 +617,10 @@ class Checkpoints(
         )
         if isinstance(stepped, v.Obj) and optimizes(stepped) and call.api.endswith(".step"):
             self.models_stepped(stepped)
+            if isinstance(call.node, m.Call):
+                scaled = argument_node(call.node, "optimizer", 0) if stepped is not owner else None
+                name = getattr(scaled, "id", "") if stepped is not owner else _receiver(call.node)
+                self.optimizer_steps(stepped, name)
         if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
             state = argument_node(call.node, "state", 1)
             name = state.id if isinstance(state, m.Name) else ""
@@ -812,7 +833,7 @@ class Checkpoints(
         self.models_saved(content)
         if self.run.loops:
             self.models_kept(content)
-        made = made_by_paths(content)
+        made = made_by_paths(self.run, content)
         if (
             _is_state(content)
             or any(_holds_state(one) or _of_jax(one) for one in made)
@@ -873,7 +894,7 @@ class Checkpoints(
         self.whole.update(_classes(content))
         self.pickled.update(_classes(content, states=False))
         # Paths that meet have each made their own; what any of them holds is not missing.
-        made = made_by_paths(content)
+        made = made_by_paths(self.run, content)
         self.notes_keys(made)
         self.notes_parts(made)
         found: set[str] = set().union(*(contents(self.run.kb, one, written) for one in made))
@@ -1054,6 +1075,8 @@ class Checkpoints(
         kind = _kind(self.run, call.owner or v.UNKNOWN)
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
         self.gives_state(call.owner)
+        if kind == "optimizer":
+            self.optimizer_given(call.owner, self.given[-1][0])
         state = call.args.get("state_dict", 0)
         models = frozenset(models_made(call.owner)) if kind == "model" else frozenset()
         for site in sources(state) if state is not None and kind in ("model", "optimizer") else ():
@@ -1341,6 +1364,18 @@ class Checkpoints(
                     subject=key,
                 )
         self._between_rounds()
+        resumed = set(self.resumed.known()) & set(self.trains_in.known())
+        later = self.made_later(resumed) if self.loads and resumed else None
+        if later is not None:
+            name, place = later
+            self.report(
+                "DET602",
+                place,
+                f"this state is loaded into an optimizer that takes no steps: `{name}`, which trains, is created after "
+                "it, so resumed training continues from a different state",
+                f"load the state into `{name}`: create it before, and only once",
+                subject=name,
+            )
         missing = set(self.saved.known()) - set(self.restored.known())
         forgotten = self._forgotten()
         parts = self._unread_parts(forgotten)

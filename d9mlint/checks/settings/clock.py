@@ -25,6 +25,7 @@ from d9mlint.interp.text import written
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import derived_names, elements, holds
 from d9mlint.ir.forms import only_form
+from d9mlint.ir.growing import GROWING
 from d9mlint.ir.traversal import called_name, nodes, parents, statements
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ _STEPS = "limit the number of steps or epochs, and let a scheduler of jobs enfor
 _TRAINS = "training stops when a time has passed: the number of steps differs between runs"
 _ROUNDS = "limit the number of rounds"
 _DRAWS = "this loop draws random numbers until a time has passed: how many, and what it keeps of them, differs between runs"
-_GROWING = frozenset({"append", "extend", "add", "insert", "appendleft"})
 _ENTROPY = "entropy"
 """What the clock is read from, too."""
 _MOST_DRAWS = 32
@@ -209,7 +209,7 @@ def _kept(stmt: m.Stmt, drawn: set[str], places: tuple[int, ...]) -> Iterator[st
     """The variables in which a statement keeps something that is drawn."""
     if isinstance(stmt, (m.Assign, m.AnnAssign, m.AugAssign)):
         targets: list[Any] = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
-    elif isinstance(stmt, m.ExprStmt) and called_name(stmt.value) in _GROWING:
+    elif isinstance(stmt, m.ExprStmt) and called_name(stmt.value) in GROWING:
         targets = [stmt.value.func] if isinstance(stmt.value, m.Call) else []
     else:
         return

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import order_groups, rng, shares
+from d9mlint.interp import order_groups, rng, shares, submodules
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.assignment import set_attribute
@@ -41,7 +41,7 @@ from d9mlint.interp.device_names import A_GPU, ACCELERATORS
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
-from d9mlint.interp.kinds import instance_of, is_abstract, is_class, subclass_of
+from d9mlint.interp.kinds import class_of, has_weight, instance_of, is_abstract, is_class, subclass_of
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import own_paths, records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
@@ -594,12 +594,21 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return v.FALSE
         if isinstance(name, str) and _is_no_attribute(interp, node, owner, name):
             return v.FALSE
+        if isinstance(name, str) and (
+            has_weight(interp, owner, name) is not None or _draws(interp, owner, name)
+        ):
+            return v.TRUE
         if isinstance(name, str) and all(_was_given(interp, one, name) for one in v.alternatives(owner)):
             return v.TRUE
         kind = _CONTAINERS.get(owner.kind) if isinstance(owner, v.Items) else None
         if kind is not None and isinstance(name, str) and hasattr(kind, name):
             return v.TRUE
     return v.UNKNOWN
+
+
+def _draws(interp: Interp, owner: v.Value, method: str) -> bool:
+    """Whether an object of a library's class has a method that is known to draw, as ``layer.reset_parameters``."""
+    return isinstance(owner, v.Obj) and bool(owner.type) and bool(interp.kb.rng(f"{owner.type}.{method}"))
 
 
 def _is_no_attribute(interp: Interp, node: Any, owner: v.Value, name: str) -> bool:
@@ -621,6 +630,11 @@ def _was_given(interp: Interp, owner: v.Value, name: str) -> bool:
 
 _CONTAINERS = {"l": list, "t": tuple, "s": set}
 """The types of Python whose attributes are known, by the kinds of their values."""
+
+
+def _type(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``type(value)``, where its class is known."""
+    return class_of(interp, args.pos[0]) if len(args.pos) == 1 and not args.star else None
 
 
 def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -1159,9 +1173,13 @@ def _piped(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -
 def _module_apply(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.apply(init)`` runs the function on every submodule and returns the model."""
     if isinstance(owner, v.Inst) or (isinstance(owner, v.Obj) and is_module(interp, owner)):
+        modules = submodules.within(interp, owner, inner_first=True)
+        if modules is None or not interp.may_unroll(len(modules)):
+            modules = [v.UNKNOWN]
         for value in args.pos:
             if isinstance(value, (v.Func, v.Partial)):
-                interp.call(value, v.Args([v.UNKNOWN]), node)
+                for one in modules:
+                    interp.call(value, v.Args([one]), node)
         return owner
     return None
 
@@ -1444,6 +1462,7 @@ MODELS: dict[str, Model] = {
     "builtins.dir": _dir,
     "builtins.hasattr": _hasattr,
     "builtins.isinstance": _isinstance,
+    "builtins.type": _type,
     "builtins.issubclass": _issubclass,
     "inspect.getmembers": _getmembers,
     "inspect.isclass": _isclass,
@@ -1512,6 +1531,7 @@ MODELS: dict[str, Model] = {
 METHOD_MODELS: dict[str, MethodModel] = {
     "*.__getattribute__": _getattribute,
     **CONTAINER_METHODS,
+    **submodules.MODULE_METHODS,
     **STRING_METHODS,
     **REFLECTION_METHODS,
     "*.add_module": _add_module,
