@@ -13,7 +13,7 @@ and counts as called where a library gets it or something that holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from d9mlint.interp import values as v
@@ -40,7 +40,7 @@ from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import parents, variables
+from d9mlint.ir.traversal import nodes, parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -80,7 +80,7 @@ class Replaced:
         new = self._place(event.value)
         if new is not None and isinstance(stmt, m.Assign) and len(stmt.targets) == 1:
             assert isinstance(event.value, v.Obj)
-            if stmt.value is event.value.node:
+            if self._is_alone(stmt.value, event.value):
                 interp.state.flags.setdefault(_ALONE + new[0], new[1])
                 self._made_again(event.value, *new)
                 if self._is_kept_generator(event.value, event.owner) and self._keeps_its_attributes(
@@ -120,6 +120,26 @@ class Replaced:
             interp.state.flags.setdefault(f"{_STORED}{event.name} {held} {place}", site)
         else:
             interp.state.flags.setdefault(_LOADED + place, site)
+
+    def _is_alone(self, given: m.Expr, value: v.Obj) -> bool:
+        """Whether an expression that is stored is all that gets what another one makes: ``make()``, ``rng or make()``, or
+        ``rng`` where ``rng = make()`` stands before, and else it is only asked whether that is something."""
+        if isinstance(given, m.BoolOp):
+            return given.op == "or" and given.right is value.node
+        if isinstance(given, m.IfExp):
+            return given.body is value.node or given.orelse is value.node
+        if not isinstance(given, m.Name):
+            return given is value.node
+        func = self._interp.frame.func
+        if func is None or "." in given.id:
+            return False
+        above = parents(func.fn)
+        # Functions within it may use the variable, too.
+        if any(isinstance(one, (m.FunctionDef, m.ClassDef, m.Lambda)) for one in nodes(func.fn.body)):
+            return False
+        uses = variables(func.fn).get(given.id, ())
+        made = [one for one in uses if _is_made(above, one, value)]
+        return bool(made) and all(one is given or one in made or _is_tested(above, one) for one in uses)
 
     def _is_only_stored(self, stmt: m.Assign, value: v.Obj, owner: v.Inst) -> bool:
         """Whether a constructor is given a value where that is drawn, and only stores it."""
@@ -446,6 +466,20 @@ def uncalled_parts(state: State, is_read: Callable[[str], bool]) -> frozenset[Si
         if _USED + place not in state.flags and not any(is_read(name) for name in names.split(",") if name):
             found.add(site)
     return frozenset(found)
+
+
+def _is_made(above: Mapping[int, Any], name: m.Name, value: v.Obj) -> bool:
+    """Whether a variable stands where it is given what an expression makes."""
+    stmt = above.get(id(name))
+    return isinstance(stmt, m.Assign) and stmt.value is value.node and name in stmt.targets
+
+
+def _is_tested(above: Mapping[int, Any], name: m.Name) -> bool:
+    """Whether a variable stands where it is asked whether it is something: ``rng is None``, ``not rng``."""
+    user = above.get(id(name))
+    if isinstance(user, m.Compare):
+        return user.left is name and user.ops in (["is"], ["is not"])
+    return isinstance(user, m.Unary) and user.op == "not"
 
 
 def _has_part(whole: m.Expr, part: Any) -> bool:

@@ -436,7 +436,7 @@ class Tree:
         self.root = work / origin.name
         self.cache = work / f"cache-{origin.name}"
         self.root.mkdir()
-        keep = (".py", ".ipynb", ".toml", ".cfg", ".txt", ".yaml", ".yml")
+        keep = (".py", ".ipynb", ".toml", ".cfg", ".txt", ".yaml", ".yml", ".json")
         for path in sorted(origin.rglob("*")):
             if (
                 path.is_file()

@@ -52,6 +52,8 @@ class Epochs(Rule):
     """Where samplers are made that get one epoch before all loops."""
     repeated = remembered(set[Site])
     """Where samplers are made whose loaders are iterated again and again."""
+    endless = remembered(set[Site])
+    """Those of them whose loaders a generator function iterates so: a stream of batches to train with."""
     evaluated = remembered(set[Site])
     """Where samplers are made whose loaders are iterated without gradients."""
     iterated = remembered(set[tuple[Site, str]])
@@ -92,6 +94,8 @@ class Epochs(Rule):
                 self.evaluated.add(site)
             if nested:
                 self.repeated.add(site)
+                if isinstance(loop.frame.func, v.Func) and loop.frame.func.fn.is_generator:
+                    self.endless.add(site)
 
     @on_method("set_epoch")
     def set_epoch(self, call: CallEvent) -> None:
@@ -139,7 +143,8 @@ class Epochs(Rule):
         trained = self.run.training_loops
         for place in self.samplers:
             loops = {loop for site, loop in self.iterated if site == place.site}
-            if trained and not loops & trained and (loops or self.set_for):
+            trains = place.site in self.endless or loops & trained
+            if trained and not trains and (loops or self.set_for):
                 # The order in which a model is evaluated changes nothing, nor that of what is only counted beside a
                 # sampler that gets the epoch.
                 continue
