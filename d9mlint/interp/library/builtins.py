@@ -18,6 +18,7 @@ from d9mlint.interp.containers import CONTAINER_METHODS, MOST, NAMELESS
 from d9mlint.interp.data import (
     BUFFER,
     DIFFERS_BY,
+    MODULE,
     TENSOR,
     UNKNOWN_KEY,
     are_mappings,
@@ -951,6 +952,10 @@ def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if not isinstance(owner, v.Mapping):
         return None
+    module = owner.items.get(MODULE)
+    defined = _defined_in(module, name) if isinstance(module, v.Mod) else None
+    if defined is not None:
+        return defined
     if name == "items":
         pairs: list[v.Value] = [
             v.Items("t", [v.Lit(k) if isinstance(k, str) else v.UNKNOWN, x]) for k, x in owner.items.items()
@@ -959,6 +964,19 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if name == "keys":
         return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, (str, int, float))], owner.open)
     return v.Items("l", list(owner.items.values()), owner.open)
+
+
+def _defined_in(module: v.Mod, name: str) -> v.Value | None:
+    """``module.__dict__.items()``: a loop that looks for a class or function by its name finds it among those that the
+    module has. What else it has, variables and what it imports of libraries, is not looked for."""
+    named = module.env.all().items()
+    held = {key: one for key, one in named if isinstance(one, v.Cls | v.Func)}
+    more = bool(module.env.stars)
+    if not held:
+        return None
+    if name == "items":
+        return v.Items("l", [v.Items("t", [v.Lit(key), one]) for key, one in held.items()], more)
+    return v.Items("l", [v.Lit(key) for key in held] if name == "keys" else list(held.values()), more)
 
 
 def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -1183,7 +1201,7 @@ def _next(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(first, v.Inst) and isinstance(step, v.Func):
         return interp.call(step.bind(first), v.NO_ARGS, node)
     found = element(interp, first)
-    return found if isinstance(found, (v.Obj, v.Items, v.Inst, v.Func, v.AnyOf)) else None
+    return found if isinstance(found, (v.Obj, v.Items, v.Mapping, v.Inst, v.Cls, v.Func, v.AnyOf)) else None
 
 
 def _next_of(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
