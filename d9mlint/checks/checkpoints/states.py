@@ -820,12 +820,12 @@ class Checkpoints(
         if (
             _is_state(content)
             or any(_holds_state(one) or _of_jax(one) for one in made)
-            or self._drawing_on(made)
+            or self._drawing_on(made, as_data=True)
         ):
             self._save(call, content, Where(self.run, call.node, call.api), role)
         elif any(map(_by_jax, v.alternatives(content))):
             self._replaces(call, role)
-        elif counting := self._counting_on(made):
+        elif counting := self._counting_on(made, as_data=True):
             self.numbers.append(frozenset(counting))
 
     def _replaces(self, call: CallEvent, role: RoleEntry | None) -> None:
@@ -841,7 +841,7 @@ class Checkpoints(
     def store_arrays(self, call: CallEvent) -> None:
         """Arrays are written into a file under names, which is a checkpoint where a loop goes on from one of them."""
         made = v.Mapping(dict(call.args.kw), call.args.dstar)
-        if not is_never(self.run, call.node) and self._drawing_on((made,)):
+        if not is_never(self.run, call.node) and self._drawing_on((made,), as_data=True):
             self._save(call, made, Where(self.run, call.node, call.api), None)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-key") is not None)
@@ -1025,20 +1025,25 @@ class Checkpoints(
             return self._drawing_on(made)
         return frozenset(loop for loop in self._counting_on(made) if loop in self.trains_in)
 
-    def _drawing_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
-        """The loops that go on from a number that is saved as data, and draw random numbers or update the state of an
-        optimizer of JAX."""
+    def _drawing_on(self, made: tuple[v.Value, ...], as_data: bool = False) -> frozenset[str]:
+        """The loops that go on from a number that is saved, and draw random numbers or update the state of an optimizer of
+        JAX."""
         drawn = {loop for _, loop in [*self.drawn_in.known(), *self.stepped_by_jax.known()]}
         # The number alone stands beside what is saved in another file.
         more = tuple(one for one in made if isinstance(one, v.Mapping) and len(dict.keys(one.items)) > 1)
-        return frozenset(loop for loop in self._counting_on(more) if loop in drawn)
+        return frozenset(loop for loop in self._counting_on(more, as_data) if loop in drawn)
 
-    def _counting_on(self, made: tuple[v.Value, ...]) -> list[str]:
-        """The loops that go on from a number that is saved."""
+    def _counting_on(self, made: tuple[v.Value, ...], as_data: bool = False) -> list[str]:
+        """The loops that go on from a number that is saved; ``as_data``, as JSON is, from what PyTorch does not load."""
         keys: set[object] = {
             key for one in made if isinstance(one, v.Mapping) for key in dict.keys(one.items)
         }
-        return [loop for loop in self.resumed.known() if keys and self.resumed[loop].is_kept(self.run, keys)]
+        starts = [(loop, self.resumed[loop]) for loop in self.resumed.known() if keys]
+        return [
+            loop
+            for loop, start in starts
+            if not (as_data and start.reader == LOAD) and start.is_kept(self.run, keys)
+        ]
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
