@@ -896,6 +896,9 @@ class Checkpoints(
         )
         names = names_of(self.run, call, "f", 1)
         self.names.update((self.run.here(call.node), name) for name in names)
+        if self.run.entry is None and any(map(_may_hold_more, saved)):
+            # Whoever calls this may give the number in it.
+            found.add("epoch")
         counters = self._counters(place.site.path)
         if not counters.isdisjoint(written):
             found.add("epoch")
@@ -1770,6 +1773,12 @@ def _kinds_held(content: v.Value) -> set[str]:
 
 def _holds_state(content: v.Value) -> bool:
     return isinstance(content, v.Mapping) and any(map(_is_state, content.items.values()))
+
+
+def _may_hold_more(part: v.Value) -> bool:
+    """Whether a part of what is saved is not known, or a dictionary with more than is seen."""
+    held = v.alternatives(part)
+    return any(one is v.UNKNOWN or (isinstance(one, v.Mapping) and one.open) for one in held)
 
 
 def _is_given_by(value: m.Expr, call: Any) -> bool:
