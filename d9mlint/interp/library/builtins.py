@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from d9mlint.interp import order_groups, rng, shares
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS, MOST, NAMELESS
+from d9mlint.interp.context import CALLED_BACK, EACH_ELEMENT
 from d9mlint.interp.data import (
     BUFFER,
     DIFFERS_BY,
@@ -247,10 +248,14 @@ def _is_hashed_by_place(cls: v.Cls) -> bool:
 
 def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``map(hash, names)``: the hash of each element; ``map(set, rows)``: a set of each, ``map(list, sets)``: what is in
-    each set; None for what calls another function, and for other calls."""
+    each set; ``map(renamed, table.items())``: what a function makes of each entry of a known table; None for what calls
+    another function, and for other calls."""
     if api != "builtins.map" or len(args.pos) != 2 or args.star:
         return None
     function, given = args.pos
+    if isinstance(function, v.Func | v.Partial) and _are_entries(given):
+        with interp.within(CALLED_BACK, EACH_ELEMENT):
+            return v.Items("l", [interp.call(function, v.Args([one]), node) for one in given.elts])
     if isinstance(function, v.Ext) and function.name == HASHING:
         found = sample(interp, given, _written(node, 1))
         one = found[0] if found else element(interp, given)
@@ -268,6 +273,18 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     return None
 
 
+def _are_entries(value: v.Value) -> TypeGuard[v.Items]:
+    """Whether a value has the entries of a small table, of which all are known: texts, each with what stands behind it."""
+    if not isinstance(value, v.Items) or value.open or value.kind == "s" or not 0 < len(value.elts) <= _MOST:
+        return False
+    return all(
+        isinstance(one, v.Items) and len(one.elts) == 2 and isinstance(one.elts[0], v.Lit)
+        for one in value.elts
+    )
+
+
+_MOST = 16
+"""Of tables with more entries, the entries are not followed one by one."""
 _SETS = frozenset({"builtins.set", "builtins.frozenset"})
 
 
