@@ -364,6 +364,9 @@ def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 
 def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Obj) and first.api == _SORTED and first.args.pos:
+        # What stands behind the keys is the same in any order.
+        first = first.args.pos[0] if isinstance(first.args.pos[0], v.Items) else first
     items: dict[Any, v.Value] = {}
     is_open = args.dstar
     if first is not None and are_mappings(first):
@@ -377,6 +380,8 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
         is_open = is_open or first.open
         for index, (key, value) in enumerate(pairs):
             items[key.value if isinstance(key, v.Lit) else ("unknown key", index)] = value
+    elif isinstance(first, v.Obj) and (named := _side_by_side(interp, first)) is not None:
+        items.update(named)
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
@@ -386,6 +391,28 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
             items[UNKNOWN_KEY, getattr(node, "start", 0)] = pairs_of[0].elts[1]
     take_over(items, args.kw)
     return v.Mapping(items, is_open)
+
+
+def _side_by_side(interp: Interp, value: v.Obj) -> dict[str, v.Value] | None:
+    """What ``zip(names, values)`` makes a table of, if the names are known: each with its value."""
+    names, values = value.args.pos if len(value.args.pos) == 2 and not value.args.star else (None, None)
+    if value.api != _ZIP or not isinstance(names, v.Items) or values is None:
+        return None
+    texts = [one.value for one in names.elts if isinstance(one, v.Lit) and isinstance(one.value, str)]
+    if names.open or names.kind == "s" or not texts or len(texts) < len(names.elts):
+        return None
+    if (
+        isinstance(values, v.Items)
+        and values.kind != "s"
+        and len(values.elts) == len(texts)
+        and not values.open
+    ):
+        return dict(zip(texts, values.elts, strict=True))
+    return dict.fromkeys(texts, element(interp, values))
+
+
+_ZIP = "builtins.zip"
+_SORTED = "builtins.sorted"
 
 
 def _iter(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
