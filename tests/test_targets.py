@@ -391,6 +391,15 @@ def test_keras_and_torchvision_follow_their_frameworks(tmp_path: Path) -> None:
     assert find_targets(tmp_path, {"keras": "2.3", "tensorflow": "2.16"}).version("keras").version == "2.3"
 
 
+def test_torchvision_is_for_the_torch_of_the_python_of_the_project(tmp_path: Path) -> None:
+    found = project(tmp_path, environment__yml="dependencies:\n- python=3.7\n")
+    assert found.version("torch").version == "1.13"
+    vision = found.version("torchvision")
+    assert (vision.version, vision.source.partition(",")[0]) == ("0.14", "matching torch 1.13")
+    other = project(tmp_path, environment__yml="dependencies:\n- numpy\n")
+    assert other.version("torchvision").source == "newest known"
+
+
 @pytest.mark.parametrize(
     ("lines", "version"),
     [

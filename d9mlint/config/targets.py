@@ -352,12 +352,15 @@ class Targets:
         return None, ""
 
     def _companion(self, library: str) -> Target | None:
-        """Keras and torchvision follow TensorFlow and PyTorch where only those are given or pinned."""
+        """Keras and torchvision follow TensorFlow and PyTorch where only those are given, pinned, or limited by Python."""
         leader = {"keras": "tensorflow", "torchvision": "torch"}.get(library)
         installed = self._inferred.get(leader or "", "").startswith(INSTALLED)
-        if leader is None or not (leader in self._given or installed or any(pinned(self._pins.pins, leader))):
+        if leader is None:
             return None
         target = self.version(leader)
+        is_given = leader in self._given or installed or any(pinned(self._pins.pins, leader))
+        if not is_given and not _is_recorded(target):
+            return None
         own = _companions(library, leader, target.version)
         low = _companions(library, leader, target.low)
         return Target(own, low, f"matching {leader} {target.version}, {target.source}")

@@ -1963,6 +1963,9 @@ def _is_of(interp: Interp, library: str, owner: v.Value | None) -> bool:
     """Whether the receiver of a method may be an object of a library."""
     if isinstance(owner, v.Obj) and "." in owner.type and not owner.type.startswith("?"):
         return owner.type.startswith(f"{library}.")
+    if isinstance(owner, v.Lit) and owner.option and owner.value is None:
+        # What has methods is given with the option.
+        return interp.uses(library)
     return interp.uses(library) and not isinstance(owner, (v.Items, v.Mapping, v.Lit, v.Inst, v.Cls, v.Super))
 
 

@@ -549,10 +549,24 @@ def loaded_item(item: v.Obj, key: v.Value, loaded: v.Obj) -> v.Obj:
 
 def loaded_as(number: v.Value) -> v.Value | None:
     """The key of an item of a file, if a number is what was loaded under it."""
+    item = _item_loaded(number)
+    return item.attrs[LOADED_AS] if item is not None else None
+
+
+def loaded_by_call(number: v.Value) -> str:
+    """The full name of the call that has loaded a number as an item of a file; empty where that is not known."""
+    whole: v.Value | None = _item_loaded(number)
+    while isinstance(whole, v.Obj) and LOADED_FROM in whole.attrs:
+        whole = whole.attrs[LOADED_FROM]
+    return whole.api if isinstance(whole, v.Obj) else ""
+
+
+def _item_loaded(number: v.Value) -> v.Obj | None:
+    """The item of a file that a number is, if it was loaded."""
     for one in v.alternatives(number):
         while isinstance(one, v.Obj):
             if LOADED_AS in one.attrs:
-                return one.attrs[LOADED_AS]
+                return one
             if one.api != "builtins.int" or not one.args.pos:
                 break
             one = one.args.pos[0]

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from d9mlint.interp import values as v
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.passed_on import PASS_THROUGH
-from d9mlint.interp.tensors import computed_from, key_before, loaded_as, loaded_before, loaded_by
+from d9mlint.interp.tensors import (
+    computed_from,
+    key_before,
+    loaded_as,
+    loaded_before,
+    loaded_by,
+    loaded_by_call,
+)
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, statements
 
@@ -20,11 +27,13 @@ if TYPE_CHECKING:
 
 class Start(NamedTuple):
     """Where a loop goes on: the key under which its first number was loaded, or the option with which one is; whether it
-    begins with the first round of all unless an option says otherwise."""
+    begins with the first round of all unless an option says otherwise; and the call that has loaded it, where that is
+    known."""
 
     key: object
     option: str
     from_first: bool = True
+    reader: str = ""
 
     def is_kept(self, run: RunView, keys: set[object]) -> bool:
         """Whether one of some keys is the one under which the number was loaded."""
@@ -122,7 +131,7 @@ def _read(firsts: list[v.Value]) -> Start | None:
     for first in firsts:
         key = loaded_as(first) or key_before(first) or computed_from(first)
         if isinstance(key, v.Lit) and not key.option:
-            return Start(key.value, "")
+            return Start(key.value, "", reader=loaded_by_call(first))
         held = [key] if key is not None else v.alternatives(first)
         given = next((one for one in held if isinstance(one, v.Lit) and one.option), None)
         if given is not None:

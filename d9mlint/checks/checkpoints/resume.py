@@ -9,6 +9,7 @@ from d9mlint.base.entry_report import are_other_files
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.continued import counter_of, counters_of, number_of, start_of
+from d9mlint.checks.checkpoints.failed_loads import LOAD
 from d9mlint.checks.checkpoints.rounds import is_last, is_never
 from d9mlint.checks.checkpoints.states import contents, made_by_paths, optimizes, saved, saves
 from d9mlint.checks.checkpoints.weights import weights_in
@@ -227,7 +228,10 @@ class Resume(Rule):
         made = made_by_paths(self.run, content) if content is not None else ()
         held = [one for one in made if isinstance(one, v.Mapping)]
         if held and len(held) == len(made) and not is_never(self.run, call.node):
-            self._counted(call, held)
+            start = start_of(self.run, self.run.loops[-1]) if self.run.loops else None
+            # What PyTorch has loaded, it does not load from JSON and its like.
+            if start is None or start.reader != LOAD:
+                self._counted(call, held)
 
     def _counted(self, call: CallEvent, made: list[v.Mapping]) -> None:
         """The number of the epoch that has just ended is saved where a resumed run takes that of its first one."""

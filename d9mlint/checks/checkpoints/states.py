@@ -837,12 +837,12 @@ class Checkpoints(
         if (
             _is_state(content)
             or any(_holds_state(one) or _of_jax(one) for one in made)
-            or self._drawing_on(made)
+            or self._drawing_on(made, as_data=True)
         ):
             self._save(call, content, Where(self.run, call.node, call.api), role)
         elif any(map(_by_jax, v.alternatives(content))):
             self._replaces(call, role)
-        elif counting := self._counting_on(made):
+        elif counting := self._counting_on(made, as_data=True):
             self.numbers.append(frozenset(counting))
 
     def _replaces(self, call: CallEvent, role: RoleEntry | None) -> None:
@@ -858,7 +858,7 @@ class Checkpoints(
     def store_arrays(self, call: CallEvent) -> None:
         """Arrays are written into a file under names, which is a checkpoint where a loop goes on from one of them."""
         made = v.Mapping(dict(call.args.kw), call.args.dstar)
-        if not is_never(self.run, call.node) and self._drawing_on((made,)):
+        if not is_never(self.run, call.node) and self._drawing_on((made,), as_data=True):
             self._save(call, made, Where(self.run, call.node, call.api), None)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "makes-key") is not None)
@@ -913,6 +913,9 @@ class Checkpoints(
         )
         names = names_of(self.run, call, "f", 1)
         self.names.update((self.run.here(call.node), name) for name in names)
+        if self.run.entry is None and any(map(_may_hold_more, saved)):
+            # Whoever calls this may give the number in it.
+            found.add("epoch")
         counters = self._counters(place.site.path)
         if not counters.isdisjoint(written):
             found.add("epoch")
@@ -1042,20 +1045,25 @@ class Checkpoints(
             return self._drawing_on(made)
         return frozenset(loop for loop in self._counting_on(made) if loop in self.trains_in)
 
-    def _drawing_on(self, made: tuple[v.Value, ...]) -> frozenset[str]:
-        """The loops that go on from a number that is saved as data, and draw random numbers or update the state of an
-        optimizer of JAX."""
+    def _drawing_on(self, made: tuple[v.Value, ...], as_data: bool = False) -> frozenset[str]:
+        """The loops that go on from a number that is saved, and draw random numbers or update the state of an optimizer of
+        JAX."""
         drawn = {loop for _, loop in [*self.drawn_in.known(), *self.stepped_by_jax.known()]}
         # The number alone stands beside what is saved in another file.
         more = tuple(one for one in made if isinstance(one, v.Mapping) and len(dict.keys(one.items)) > 1)
-        return frozenset(loop for loop in self._counting_on(more) if loop in drawn)
+        return frozenset(loop for loop in self._counting_on(more, as_data) if loop in drawn)
 
-    def _counting_on(self, made: tuple[v.Value, ...]) -> list[str]:
-        """The loops that go on from a number that is saved."""
+    def _counting_on(self, made: tuple[v.Value, ...], as_data: bool = False) -> list[str]:
+        """The loops that go on from a number that is saved; ``as_data``, as JSON is, from what PyTorch does not load."""
         keys: set[object] = {
             key for one in made if isinstance(one, v.Mapping) for key in dict.keys(one.items)
         }
-        return [loop for loop in self.resumed.known() if keys and self.resumed[loop].is_kept(self.run, keys)]
+        starts = [(loop, self.resumed[loop]) for loop in self.resumed.known() if keys]
+        return [
+            loop
+            for loop, start in starts
+            if not (as_data and start.reader == LOAD) and start.is_kept(self.run, keys)
+        ]
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
@@ -1796,6 +1804,12 @@ def _kinds_held(content: v.Value) -> set[str]:
 
 def _holds_state(content: v.Value) -> bool:
     return isinstance(content, v.Mapping) and any(map(_is_state, content.items.values()))
+
+
+def _may_hold_more(part: v.Value) -> bool:
+    """Whether a part of what is saved is not known, or a dictionary with more than is seen."""
+    held = v.alternatives(part)
+    return any(one is v.UNKNOWN or (isinstance(one, v.Mapping) and one.open) for one in held)
 
 
 def _is_given_by(value: m.Expr, call: Any) -> bool:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from d9mlint.interp import order_groups, rng, shares, submodules
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.assignment import set_attribute
 from d9mlint.interp.containers import CONTAINER_METHODS, MOST, NAMELESS
+from d9mlint.interp.context import CALLED_BACK, EACH_ELEMENT
 from d9mlint.interp.data import (
     BUFFER,
     DIFFERS_BY,
+    MODULE,
     TENSOR,
     UNKNOWN_KEY,
     are_mappings,
@@ -246,10 +248,14 @@ def _is_hashed_by_place(cls: v.Cls) -> bool:
 
 def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``map(hash, names)``: the hash of each element; ``map(set, rows)``: a set of each, ``map(list, sets)``: what is in
-    each set; None for what calls another function, and for other calls."""
+    each set; ``map(renamed, table.items())``: what a function makes of each entry of a known table; None for what calls
+    another function, and for other calls."""
     if api != "builtins.map" or len(args.pos) != 2 or args.star:
         return None
     function, given = args.pos
+    if isinstance(function, v.Func | v.Partial) and _are_entries(given):
+        with interp.within(CALLED_BACK, EACH_ELEMENT):
+            return v.Items("l", [interp.call(function, v.Args([one]), node) for one in given.elts])
     if isinstance(function, v.Ext) and function.name == HASHING:
         found = sample(interp, given, _written(node, 1))
         one = found[0] if found else element(interp, given)
@@ -267,6 +273,18 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     return None
 
 
+def _are_entries(value: v.Value) -> TypeGuard[v.Items]:
+    """Whether a value has the entries of a small table, of which all are known: texts, each with what stands behind it."""
+    if not isinstance(value, v.Items) or value.open or value.kind == "s" or not 0 < len(value.elts) <= _MOST:
+        return False
+    return all(
+        isinstance(one, v.Items) and len(one.elts) == 2 and isinstance(one.elts[0], v.Lit)
+        for one in value.elts
+    )
+
+
+_MOST = 16
+"""Of tables with more entries, the entries are not followed one by one."""
 _SETS = frozenset({"builtins.set", "builtins.frozenset"})
 
 
@@ -346,6 +364,9 @@ def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 
 def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
+    if isinstance(first, v.Obj) and first.api == _SORTED and first.args.pos:
+        # What stands behind the keys is the same in any order.
+        first = first.args.pos[0] if isinstance(first.args.pos[0], v.Items) else first
     items: dict[Any, v.Value] = {}
     is_open = args.dstar
     if first is not None and are_mappings(first):
@@ -359,6 +380,8 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
         is_open = is_open or first.open
         for index, (key, value) in enumerate(pairs):
             items[key.value if isinstance(key, v.Lit) else ("unknown key", index)] = value
+    elif isinstance(first, v.Obj) and (named := _side_by_side(interp, first)) is not None:
+        items.update(named)
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
@@ -368,6 +391,28 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
             items[UNKNOWN_KEY, getattr(node, "start", 0)] = pairs_of[0].elts[1]
     take_over(items, args.kw)
     return v.Mapping(items, is_open)
+
+
+def _side_by_side(interp: Interp, value: v.Obj) -> dict[str, v.Value] | None:
+    """What ``zip(names, values)`` makes a table of, if the names are known: each with its value."""
+    names, values = value.args.pos if len(value.args.pos) == 2 and not value.args.star else (None, None)
+    if value.api != _ZIP or not isinstance(names, v.Items) or values is None:
+        return None
+    texts = [one.value for one in names.elts if isinstance(one, v.Lit) and isinstance(one.value, str)]
+    if names.open or names.kind == "s" or not texts or len(texts) < len(names.elts):
+        return None
+    if (
+        isinstance(values, v.Items)
+        and values.kind != "s"
+        and len(values.elts) == len(texts)
+        and not values.open
+    ):
+        return dict(zip(texts, values.elts, strict=True))
+    return dict.fromkeys(texts, element(interp, values))
+
+
+_ZIP = "builtins.zip"
+_SORTED = "builtins.sorted"
 
 
 def _iter(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -965,6 +1010,10 @@ def _dict_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
 def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     if not isinstance(owner, v.Mapping):
         return None
+    module = owner.items.get(MODULE)
+    defined = _defined_in(module, name) if isinstance(module, v.Mod) else None
+    if defined is not None:
+        return defined
     if name == "items":
         pairs: list[v.Value] = [
             v.Items("t", [v.Lit(k) if isinstance(k, str) else v.UNKNOWN, x]) for k, x in owner.items.items()
@@ -973,6 +1022,19 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if name == "keys":
         return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, (str, int, float))], owner.open)
     return v.Items("l", list(owner.items.values()), owner.open)
+
+
+def _defined_in(module: v.Mod, name: str) -> v.Value | None:
+    """``module.__dict__.items()``: a loop that looks for a class or function by its name finds it among those that the
+    module has. What else it has, variables and what it imports of libraries, is not looked for."""
+    named = module.env.all().items()
+    held = {key: one for key, one in named if isinstance(one, v.Cls | v.Func)}
+    more = bool(module.env.stars)
+    if not held:
+        return None
+    if name == "items":
+        return v.Items("l", [v.Items("t", [v.Lit(key), one]) for key, one in held.items()], more)
+    return v.Items("l", [v.Lit(key) for key in held] if name == "keys" else list(held.values()), more)
 
 
 def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -1201,7 +1263,7 @@ def _next(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if isinstance(first, v.Inst) and isinstance(step, v.Func):
         return interp.call(step.bind(first), v.NO_ARGS, node)
     found = element(interp, first)
-    return found if isinstance(found, (v.Obj, v.Items, v.Inst, v.Func, v.AnyOf)) else None
+    return found if isinstance(found, (v.Obj, v.Items, v.Mapping, v.Inst, v.Cls, v.Func, v.AnyOf)) else None
 
 
 def _next_of(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:

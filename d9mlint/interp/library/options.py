@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import PARSED
-from d9mlint.interp.data import element
+from d9mlint.interp.data import PATH, element
 from d9mlint.interp.enumerations import enumerates
 from d9mlint.interp.heap import Cells
 from d9mlint.interp.library.config_files import (
@@ -123,6 +123,8 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             default = _one_of(interp, args, node, args.get("choices"))
         else:
             default = (owner.attrs.get(_USUAL) if isinstance(owner, v.Obj) else None) or v.NONE
+    elif isinstance(default, v.Lit) and isinstance(default.value, str):
+        default = _path_made(interp, args, default, node) or default
     choices = args.get("choices")
     # What is the only choice is no choice.
     fixed = (
@@ -197,6 +199,9 @@ def _one_of(interp: Interp, args: v.Args, node: Any, choices: v.Value | None) ->
 def _typed(interp: Interp, args: v.Args, node: Any = None) -> v.Value:
     """The value of an option that is given: its type may be known, or a function of the program makes a list of a text."""
     made = args.kw.get("type")
+    path = _path_made(interp, args, v.Obj(v.GIVEN), node)
+    if path is not None:
+        return path
     if isinstance(made, v.Func) and len(made.fn.params) == 1:
         found = interp.call(made, v.Args([v.Obj(v.GIVEN)]), node)
         if all(
@@ -204,6 +209,19 @@ def _typed(interp: Interp, args: v.Args, node: Any = None) -> v.Value:
         ):
             return v.Items("l", [v.join([element(interp, one) for one in v.alternatives(found)])], True)
     return v.Obj(v.GIVEN, "", v.Args([made] if isinstance(made, v.Ext) and made.name in _CONVERSIONS else []))
+
+
+def _path_made(interp: Interp, args: v.Args, text: v.Value, node: Any) -> v.Value | None:
+    """The path that the ``type`` of an option makes of a text, of its default too; None for other types."""
+    made = args.kw.get("type")
+    if isinstance(made, v.Obj):
+        # `click.Path(path_type=Path)`
+        made = made.args.kw.get("path_type")
+    if not isinstance(made, v.Ext) or interp.kb.result_type(made.name) != PATH:
+        return None
+    if args.dstar or any(name in args.kw for name in ("nargs", "multiple", "action")):
+        return None
+    return interp.call(made, v.Args([text]), node)
 
 
 def _literals(choices: v.Value | None) -> list[v.Lit]:
@@ -507,6 +525,11 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
         if isinstance(default, v.Obj) and default.api.rpartition(".")[2] in ("Option", "Argument"):
             given = default.args.get("default", 0)
             default = given if given is not None else v.Obj(v.GIVEN)
+            if isinstance(default, v.Lit) and isinstance(default.value, str):
+                note = param.annotation
+                made = named_from(interp, func, note.id) if isinstance(note, m.Name) else None
+                kept = v.Args([], {"type": made or v.UNKNOWN})
+                default = _path_made(interp, kept, default, None) or default
         if isinstance(default, v.Lit):
             option = "--" + param.name.replace("_", "-")
             by_name[param.name] = v.Lit(None if default.value is ... else default.value, option)
@@ -664,14 +687,14 @@ def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> Non
             default = _typed(interp, args)
         else:
             default = v.NONE
-    elif (
-        isinstance(default, v.Lit)
-        and isinstance(default.value, str)
-        and isinstance(args.kw.get("type"), v.Func)
-    ):
+    elif isinstance(default, v.Lit) and isinstance(default.value, str):
         # The type makes the value of a default that is a text, too.
-        made = _typed(interp, args)
-        default = default if isinstance(made, v.Obj) else made
+        path = _path_made(interp, args, default, None)
+        if path is not None:
+            default = path
+        elif isinstance(args.kw.get("type"), v.Func):
+            made = _typed(interp, args)
+            default = default if isinstance(made, v.Obj) else made
     into[key] = as_option(interp, default, long or key, args.get("type"))
 
 
