@@ -1577,6 +1577,9 @@ class Orders:
         self, interp: Interp, func: v.Func, args: v.Args, value: v.Value, node: Any, before: int
     ) -> None:
         """A call of the project has given something; ``before`` is the time at which it began."""
+        if self.loops and isinstance(node, m.Call):
+            for name in annotated_kinds.taken_as_numbers(func, node):
+                self._are_numbers(self._gives(interp, name))
         parts = value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
         for index, one in enumerate(parts):
             if self._is_kept(one) and one.birth > before:
