@@ -1244,6 +1244,9 @@ class Orders:
         if not isinstance(kept, (v.Obj, v.Items, v.Mapping)):
             return owner, None
         around = self.around(kept.birth)
+        if around is not None and interp.guessing and _is_of_unknown(interp, kept):
+            # Each round may have another object.
+            return kept, None
         if around is not None and kind == NESTED:
             around = Order(around.keys, NESTED)
         return kept, around
@@ -2289,6 +2292,16 @@ def _kept_in(interp: Interp, owner: v.Value, inner: Any) -> tuple[v.Value, str]:
         if isinstance(inner, m.Name):
             return interp.eval(inner), NESTED
     return owner, SEQUENCE
+
+
+def _is_of_unknown(interp: Interp, container: v.Value) -> bool:
+    """Whether a container is kept by what stands for the receivers of a class of which nothing is known."""
+    return any(
+        container is one
+        for blank in interp.blanks.values()
+        for held in blank.attrs.values()
+        for one in v.alternatives(held)
+    )
 
 
 def _is_under_unknown_key(groups: v.Mapping, owner: v.Value) -> bool:
