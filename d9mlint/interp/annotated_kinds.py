@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from d9mlint.interp.attribute_kinds import NUMBER, TEXT
+from d9mlint.interp import values as v
+from d9mlint.interp.attribute_kinds import NUMBER, TEXT, of_annotation
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.ir import nodes as m
 from d9mlint.ir import scopes
@@ -59,6 +62,19 @@ def of_parameter(interp: Interp, node: m.Expr, inside: bool) -> str:
     if names & _TEXT_NAMES:
         return TEXT if inside == (not isinstance(annotation, m.Name)) else ""
     return NUMBER if inside and names & _NUMBER_NAMES else ""
+
+
+def taken_as_numbers(func: v.Func, call: m.Call) -> Iterator[str]:
+    """The variables that a call of the project gives to parameters which are numbers, as their annotations say."""
+    params = func.fn.params if func.receiver is None else func.fn.params[1:]
+    pos = [one for one in params if one.kind in "pa"]
+    named = {one.name: one for one in params if one.kind in "ak"}
+    given = list(zip(pos, takewhile(lambda one: not isinstance(one, m.Star), call.args), strict=False))
+    given += [(named[one.name], one.value) for one in call.keywords if one.name in named]
+    for param, one in given:
+        if isinstance(one, m.Name) and param.annotation is not None:
+            if of_annotation(param.annotation) == NUMBER:
+                yield one.id
 
 
 def _annotation(interp: Interp, node: m.Expr) -> m.Expr | None:

@@ -37,7 +37,7 @@ def has_texts(interp: Interp, cls: v.Cls) -> bool:
     if cls.find("__hash__") is not None or cls.find("__eq__") is not None:
         return False
     return any(
-        isinstance(stmt, m.AnnAssign) and _of_annotation(stmt.annotation) == TEXT
+        isinstance(stmt, m.AnnAssign) and of_annotation(stmt.annotation) == TEXT
         for one in cls.mro()
         for stmt in one.cls.body
     )
@@ -152,7 +152,7 @@ def _of_class(interp: Interp, cls: v.Cls) -> dict[str, str]:
         kinds: dict[str, set[str]] = {}
         for stmt in cls.cls.body:
             if isinstance(stmt, m.AnnAssign) and isinstance(stmt.target, m.Name):
-                said[stmt.target.id] = _of_annotation(stmt.annotation)
+                said[stmt.target.id] = of_annotation(stmt.annotation)
             elif isinstance(stmt, m.Assign):
                 for target in stmt.targets:
                     if isinstance(target, m.Name):
@@ -175,7 +175,7 @@ def _stored(fn: m.Function) -> Iterator[tuple[str, str, bool]]:
         if isinstance(one, m.AnnAssign) and isinstance(one.target, m.Name):
             first, _, name = one.target.id.partition(".")
             if first == owner and name and "." not in name:
-                yield name, _of_annotation(one.annotation), True
+                yield name, of_annotation(one.annotation), True
         elif isinstance(one, m.Assign):
             for target in one.targets:
                 first, _, name = target.id.partition(".") if isinstance(target, m.Name) else ("", "", "")
@@ -195,11 +195,11 @@ def _of_value(node: m.Expr, params: list[m.Param] | tuple[()]) -> str:
     if isinstance(node, m.Name):
         for param in params:
             if param.name == node.id and param.annotation is not None:
-                return _of_annotation(param.annotation)
+                return of_annotation(param.annotation)
     return ""
 
 
-def _of_annotation(node: m.Expr) -> str:
+def of_annotation(node: m.Expr) -> str:
     """What ``str`` says, also as a part of ``str | None``; nothing where it may be several."""
     if isinstance(node, m.Const) and isinstance(node.value, str):
         return _ANNOTATIONS.get(node.value, "")
@@ -211,13 +211,13 @@ def _of_annotation(node: m.Expr) -> str:
         and isinstance(node.right, m.Const)
         and node.right.value is None
     ):
-        return _of_annotation(node.left)
+        return of_annotation(node.left)
     if isinstance(node, m.Subscript) and isinstance(node.value, m.Name):
         if node.value.id.endswith("Optional"):
-            return _of_annotation(node.index)
+            return of_annotation(node.index)
         if node.value.id.lower().endswith("tuple"):
             parts = node.index.elts if isinstance(node.index, m.Seq) else [node.index]
             # Dots stand for more of the same.
-            kinds = {_of_annotation(one) for one in parts if not isinstance(one, m.Dots)}
+            kinds = {of_annotation(one) for one in parts if not isinstance(one, m.Dots)}
             return kinds.pop() if len(kinds) == 1 else ""
     return ""

@@ -55,7 +55,7 @@ from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
 from d9mlint.interp.library.set_by_name import may_be_none
 from d9mlint.interp.library_modules import is_module
-from d9mlint.interp.methods import bind_method, is_decorated
+from d9mlint.interp.methods import bind_method, given_by_descriptor, is_decorated
 from d9mlint.interp.missing_items import present, take_over
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
@@ -105,7 +105,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return value if name == "value" else _class_extra(value, name)
         if isinstance(found, v.Func) and is_decorated(found, "builtins.classmethod"):
             return found.bind(value)
-        return found
+        return given_by_descriptor(interp, found, v.NONE, value, node) if isinstance(found, v.Inst) else found
     if isinstance(value, v.Obj):
         if name in value.attrs:
             return value.attrs[name]

@@ -13,6 +13,7 @@ _STATIC, _OF_CLASS = "builtins.staticmethod", "builtins.classmethod"
 BINDING = frozenset({_STATIC, _OF_CLASS})
 """Decorators that say nothing but what a method is bound to."""
 _PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
+_GETTER = "fget"
 
 
 def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
@@ -28,7 +29,29 @@ def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, n
         return bound
     if isinstance(found, v.AnyOf):
         return v.join([bind_method(interp, one, receiver, cls, node) for one in found.values])
+    if isinstance(found, v.Inst):
+        return given_by_descriptor(interp, found, receiver, cls, node)
     return found
+
+
+def given_by_descriptor(interp: Interp, found: v.Inst, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
+    """What an object that is an attribute of a class stands for there: what its ``__get__`` gives, or the function of which
+    it is a property, where it is a descriptor."""
+    getter = found.cls.find("__get__")
+    given: v.Value = found
+    if isinstance(getter, v.Func):
+        given = interp.call(getter.bind(found), v.Args([receiver, cls]), node)
+        if not interp.state.alive:
+            # It raises as far as is known, as one does that looks for what a library has stored.
+            interp.state.alive = True
+            given = v.UNKNOWN
+    elif receiver is v.NONE:
+        return found
+    if given is v.UNKNOWN or given is found:
+        behind: v.Value | None = found.attrs.get(_GETTER)
+        if isinstance(behind, v.Func) and any(map(_is_property, found.cls.external_bases())):
+            return interp.call(behind.bind(receiver), v.NO_ARGS, node)
+    return given
 
 
 def is_decorated(func: v.Func, name: str) -> bool:
@@ -38,7 +61,11 @@ def is_decorated(func: v.Func, name: str) -> bool:
 
 def is_property(func: v.Func) -> bool:
     """Whether a function of a class is asked for as an attribute."""
-    return any(isinstance(d, v.Ext) and d.name.rpartition(".")[2] in _PROPERTIES for d in func.decorated)
+    return any(isinstance(d, v.Ext) and _is_property(d.name) for d in func.decorated)
+
+
+def _is_property(name: str) -> bool:
+    return name.rpartition(".")[2] in _PROPERTIES
 
 
 def named_from(interp: Interp, func: v.Func, name: str) -> v.Value | None:

@@ -1245,6 +1245,9 @@ class Orders:
         if not isinstance(kept, (v.Obj, v.Items, v.Mapping)):
             return owner, None
         around = self.around(kept.birth)
+        if around is not None and interp.guessing and _is_of_unknown(interp, kept):
+            # Each round may have another object.
+            return kept, None
         if around is not None and kind == NESTED:
             around = Order(around.keys, NESTED)
         return kept, around
@@ -1578,6 +1581,9 @@ class Orders:
         self, interp: Interp, func: v.Func, args: v.Args, value: v.Value, node: Any, before: int
     ) -> None:
         """A call of the project has given something; ``before`` is the time at which it began."""
+        if self.loops and isinstance(node, m.Call):
+            for name in annotated_kinds.taken_as_numbers(func, node):
+                self._are_numbers(self._gives(interp, name))
         parts = value.elts if isinstance(value, v.Items) and value.kind == "t" else [value]
         for index, one in enumerate(parts):
             if self._is_kept(one) and one.birth > before:
@@ -2289,6 +2295,16 @@ def _kept_in(interp: Interp, owner: v.Value, inner: Any) -> tuple[v.Value, str]:
         if isinstance(inner, m.Name):
             return interp.eval(inner), NESTED
     return owner, SEQUENCE
+
+
+def _is_of_unknown(interp: Interp, container: v.Value) -> bool:
+    """Whether a container is kept by what stands for the receivers of a class of which nothing is known."""
+    return any(
+        container is one
+        for blank in interp.blanks.values()
+        for held in blank.attrs.values()
+        for one in v.alternatives(held)
+    )
 
 
 def _is_under_unknown_key(groups: v.Mapping, owner: v.Value) -> bool:

@@ -751,6 +751,16 @@ def _decorator_factory(interp: Interp, api: str, args: v.Args, node: Any) -> v.V
     return v.Obj(api, "", v.NO_ARGS, node)
 
 
+def _update_wrapper(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``functools.update_wrapper(wrapper, wrapped)``: an object that is put around a function has its names."""
+    wrapper, wrapped = args.get("wrapper", 0), args.get("wrapped", 1)
+    if isinstance(wrapper, v.Inst) and isinstance(wrapped, v.Func):
+        for name in ("__name__", "__qualname__"):
+            set_attribute(interp, wrapper, name, v.Lit(wrapped.fn.name), node)
+        set_attribute(interp, wrapper, "__wrapped__", wrapped, node)
+    return wrapper
+
+
 def _import_module(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     name = args.pos[0] if args.pos else None
     package = args.get("package", 1) if api == _IMPORT_MODULE else None
@@ -1536,8 +1546,10 @@ MODELS: dict[str, Model] = {
     "sys.exit": _exit,
     "os._exit": _exit,
     "functools.partial": _partial,
+    "types.MethodType": _partial,
     "ray.tune.with_parameters": _partial,
     "functools.wraps": _decorator_factory,
+    "functools.update_wrapper": _update_wrapper,
     "copy.deepcopy": _copied,
     "copy.copy": _copied,
     "importlib.import_module": _import_module,
