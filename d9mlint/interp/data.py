@@ -1016,8 +1016,8 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers
-    and lists of them, lists, sets and memory that are filled later, or objects of classes, where all that was put under
-    unknown keys are; else what came in arbitrary order."""
+    and lists of them, lists, sets and memory that are filled later, objects of classes, or what differs from run to run,
+    where all that was put under unknown keys are; else what came in arbitrary order."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -1032,6 +1032,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or _are_objects(x)
         or _is_filled_later(x)
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
+        or differing(x) is not None
         for x in held
     )
     if held and not known:

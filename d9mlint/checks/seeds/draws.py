@@ -2032,6 +2032,9 @@ def _soonest(draws: Iterable[First]) -> First | None:
     return min(draws, key=lambda one: (len(one.place.given), one.place.order), default=None)
 
 
+_MOST_INSIDE: Final = 2
+"""How deep in lists and dictionaries something is looked for that may differ from run to run."""
+
 _ARRAYS: Final = "stores-arrays"
 """The role of what writes all that it is given beside the name of the file."""
 
@@ -2106,17 +2109,19 @@ def _parts_of_text(expr: Any) -> list[Any]:
     return []
 
 
-def _may_vary(run: RunView, value: v.Value) -> bool:
+def _may_vary(run: RunView, value: v.Value, depth: int = _MOST_INSIDE) -> bool:
     """Whether a value is a tensor, a prediction or something else that may differ from run to run, or holds some."""
-    several = value.elts if isinstance(value, v.Items) else v.alternatives(value)
-    return any(
-        is_entropy(one)
-        or (
+    for one in v.alternatives(value):
+        if isinstance(one, v.Items | v.Mapping):
+            held = one.elts if isinstance(one, v.Items) else one.items.values()
+            if depth and any(_may_vary(run, inner, depth - 1) for inner in held):
+                return True
+        elif is_entropy(one) or (
             isinstance(one, v.Obj)
             and (one.type == TENSOR or run.kb.role(one.api, "calls-in-inference") is not None)
-        )
-        for one in several
-    )
+        ):
+            return True
+    return False
 
 
 def _is_command(func: v.Func | None) -> bool:
