@@ -2195,6 +2195,20 @@ def test_the_number_of_a_step_and_the_position_in_the_data_are_two_causes(
     assert len({one.help for one in found}) == len(helps)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "lightgbm.LGBMClassifier(device='gpu')",
+        "lightgbm.train({'device': 'cuda'}, data)",
+        "catboost.CatBoostClassifier(task_type='GPU')",
+    ],
+)
+def test_what_varies_of_trees_is_no_gradient(tmp_path: Path, call: str) -> None:
+    text = f"import catboost\nimport lightgbm\n\n\ndef fit(data):\n    return {call}\n\n\nfit(load()).save('trees')\n"
+    (found,) = findings(tmp_path, text, "DET407")
+    assert "its result may differ between runs" in found.message
+
+
 WITHIN = """
 import os
 import sys
