@@ -2195,6 +2195,66 @@ def test_the_number_of_a_step_and_the_position_in_the_data_are_two_causes(
     assert len({one.help for one in found}) == len(helps)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "lightgbm.LGBMClassifier(device='gpu')",
+        "lightgbm.train({'device': 'cuda'}, data)",
+        "catboost.CatBoostClassifier(task_type='GPU')",
+    ],
+)
+def test_what_varies_of_trees_is_no_gradient(tmp_path: Path, call: str) -> None:
+    text = f"import catboost\nimport lightgbm\n\n\ndef fit(data):\n    return {call}\n\n\nfit(load()).save('trees')\n"
+    (found,) = findings(tmp_path, text, "DET407")
+    assert "its result may differ between runs" in found.message
+
+
+WITHIN = """
+import os
+import sys
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters())
+first = 0
+if SAVED:
+    saved = torch.load("last.pt")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    first = FIRST
+for epoch in range(first, 10):
+    for (x,) in DataLoader(TensorDataset(torch.ones(100, 4)), batch_size=4):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        torch.save({**states, "epoch": NUMBER}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize("saved", ["os.path.exists('last.pt')", "len(sys.argv) > 1", "True"])
+@pytest.mark.parametrize(
+    ("first", "number", "passed"),
+    [
+        ("saved['epoch']", "epoch", False),
+        ("saved['epoch'] + 1", "epoch", True),
+        ("1 + saved['epoch']", "epoch", True),
+        ("saved['epoch']", "epoch + 1", True),
+        ("saved['epoch'] + 1", "epoch + 1", True),
+    ],
+)
+def test_what_a_run_does_that_is_resumed_within_an_epoch(
+    tmp_path: Path, saved: str, first: str, number: str, passed: bool
+) -> None:
+    text = WITHIN.replace("SAVED", saved).replace("FIRST", first).replace("NUMBER", number)
+    found = [one for one in findings(tmp_path, text, "DET603") if "position" in one.message]
+    ends = "leaves out the rest of the epoch" if passed else "repeats the batches of the epoch"
+    assert [one.message.endswith(ends) for one in found] == [True]
+
+
 def test_a_model_that_is_given_from_outside_is_named_as_it_is_called(tmp_path: Path) -> None:
     text = (
         "import lightning as L\nfrom lightning.pytorch.cli import LightningCLI\nfrom torch import nn\n\n\n"

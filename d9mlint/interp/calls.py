@@ -2439,7 +2439,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
             result.owner = obj
         return interp.orders.computed(interp, obj.api, args, result) if interp.orders.any else result
     callbacks(interp, "", args, node)
-    given = v.Obj(f"{obj.api}.__call__", "", args, None)
+    given = v.Obj(f"{obj.api}.__call__", interp.kb.result_type(event.api), args, None)
     given.owner = obj
     # What was made to give results in arbitrary order does so when it is called.
     own = interp.orders.of(obj)

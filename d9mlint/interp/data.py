@@ -91,6 +91,8 @@ COUNTED_AFTER = "@counted after"
 """The attribute of a number that a loop counts that has the key of the loaded number after which the loop begins."""
 ENDED = "@ended"
 """The attribute of the number after one that such a loop counts, with that key."""
+NEXT_COUNTED = "@next counted"
+"""The attribute of the number after one that has ``COUNTED_FROM``, with the same."""
 
 
 def counted(first: v.Value) -> v.Obj | None:
@@ -114,14 +116,17 @@ def added(made: v.Value, left: v.Value, right: v.Value) -> v.Value:
     if not isinstance(right, v.Lit) or type(right.value) is not int or right.value != 1 or right.option:
         return made
     loaded = tensors.loaded_as(left)
-    counted = left.attrs.get(COUNTED_AFTER) if isinstance(left, v.Obj) else None
-    if loaded is None and counted is None:
+    attributes = left.attrs if isinstance(left, v.Obj) else {}
+    counted, begun = attributes.get(COUNTED_AFTER), attributes.get(COUNTED_FROM)
+    if loaded is None and counted is None and begun is None:
         return made
     number = made if isinstance(made, v.Obj) and made is not left else v.Obj(shapes.NUMBER)
     if loaded is not None:
         number.attrs[tensors.NEXT_OF] = loaded
     if counted is not None:
         number.attrs[ENDED] = counted
+    if begun is not None:
+        number.attrs[NEXT_COUNTED] = begun
     return number
 
 
@@ -1016,8 +1021,8 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers
-    and lists of them, lists, sets and memory that are filled later, or objects of classes, where all that was put under
-    unknown keys are; else what came in arbitrary order."""
+    and lists of them, lists, sets and memory that are filled later, objects of classes, or what differs from run to run,
+    where all that was put under unknown keys are; else what came in arbitrary order."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -1032,6 +1037,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or _are_objects(x)
         or _is_filled_later(x)
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
+        or differing(x) is not None
         for x in held
     )
     if held and not known:

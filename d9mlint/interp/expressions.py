@@ -182,8 +182,10 @@ def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Va
     result = v.Obj(f"{value.type}.{name}", made, value.args, value.node)
     result.file, result.owner = value.file, value
     entry = interp.kb.tensor(result.api) if made == TENSOR else None
-    if entry is not None and entry.grad == "none":
-        result.start_with(shapes.NOTHING._replace(grad=False))
+    if entry is not None:
+        grad = False if entry.grad == "none" else None
+        sizes = (None,) * entry.rank if isinstance(entry.rank, int) and entry.rank > 0 else None
+        result.start_with(shapes.NOTHING._replace(grad=grad, sizes=sizes))
     order = interp.orders.of(v.Member(value, name)) if interp.orders.any else None
     return interp.orders.carried(result, order)
 

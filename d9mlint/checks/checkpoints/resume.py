@@ -17,7 +17,7 @@ from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.data import COUNTED_FROM, ENDED
+from d9mlint.interp.data import COUNTED_AFTER, COUNTED_FROM, ENDED, NEXT_COUNTED
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.library.loaders import LOADER
@@ -27,7 +27,7 @@ from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.tensors import LOADING, loaded_by
+from d9mlint.interp.tensors import LOADING, loaded_before, loaded_by
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names, assignments
@@ -60,8 +60,8 @@ class Resume(Rule):
     """Running loops that go on from a number that was loaded, in whose present round an optimizer has taken a step."""
     goes_on = remembered_table(str, bool)
     """Loops that go on from such a number."""
-    inside = remembered(list[Where])
-    """Checkpoints that are saved within an epoch."""
+    inside = remembered(list[tuple[Where, bool]])
+    """Checkpoints that are saved within an epoch, and whether a resumed run begins with the one after it."""
     streamed = remembered(set[tuple[str, ...]])
     """Loops that take batches of an iterator which is older than they are, outermost first."""
     stepped_in = remembered_table(str, bool)
@@ -213,7 +213,24 @@ class Resume(Rule):
             if inner[0].over is not None and _is_loader(inner[0].over):
                 self.passes.append((place, inner[0].key))
         else:
-            self.inside.append(place)
+            self.inside.append((place, any(self._is_passed(one) for one in held)))
+
+    def _is_passed(self, saved: v.Mapping) -> bool:
+        """Whether a resumed run begins with the epoch after the one that runs when its number is saved."""
+        marks = self.run.marks
+        for key, value in saved.items.items():
+            for attributes in map(_attributes, v.alternatives(value)):
+                after = attributes.get(COUNTED_AFTER) or attributes.get(ENDED)
+                first, following = attributes.get(COUNTED_FROM), attributes.get(NEXT_COUNTED)
+                if isinstance(after, v.Lit) and after.value == key:
+                    return True
+                if isinstance(first, v.Lit) and first.option and loaded_before(first.option, key) in marks:
+                    return True
+                if isinstance(following, v.Lit) and (
+                    loaded_by(following.option, key) in marks if following.option else following.value == key
+                ):
+                    return True
+        return False
 
     def _is_not_loaded(self, call: CallEvent) -> bool:
         """Whether the file that is saved is none of those that the program has loaded: it resumes from another one."""
@@ -300,11 +317,11 @@ class Resume(Rule):
         # A program that only begins with weights that were trained before gives no optimizer a state.
         if self.kept or not self.loads or RESUMES not in self.run.places:
             return
-        for place in self.inside:
+        for place, passed in self.inside:
+            other = "leaves out the rest of the epoch" if passed else "repeats the batches of the epoch"
             self._wrong(
                 place,
-                "checkpoint is saved within an epoch without the position in the data: a resumed run repeats the batches "
-                "of the epoch",
+                f"checkpoint is saved within an epoch without the position in the data: a resumed run {other}",
                 "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
                 "to it when resuming, or save at the end of epochs",
                 "position",

@@ -467,14 +467,33 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             isinstance(one, v.Lit) or model for one, model in zip(call.args.pos, models, strict=True)
         )
         self._note_own(self.counting if structures else self.not_counting, node, any(models))
+        self._note_shown(call)
+
+    def _note_shown(self, call: CallEvent) -> None:
+        """What a call prints or writes of what may differ from run to run, where other files import the entry point."""
+        run, node = self.run, call.node
         if run.entry is None or run.entry.path not in run.used_files or not isinstance(node, m.Call):
             return
         given = list(zip(node.args, call.args.pos, strict=False))
+        by_name = {one.name: one.value for one in node.keywords if one.name}
+        given += [(by_name[name], value) for name, value in call.args.kw.items() if name in by_name]
         tensors = tuple(
             sorted({name for arg, value in given for name in _shown(run, arg, value, self._looks)})
         )
         varying = [arg for arg, value in given if _may_vary(run, value)]
         self._note_printed(node, tensors, tuple(self._functions_shown(node.args)), _calls_within(varying))
+
+    @on_call_if(lambda rule, api: rule.run.kb.call_is("writes-functions", api))
+    def keeps(self, call: CallEvent) -> None:
+        """Something is written into a file, or sent to a logger: no smoke test needs that where it may differ."""
+        kb, owner = self.run.kb, call.owner
+        if kb.call_is("shows", call.api) or _written_by(self.run, call.api) is not None:
+            return
+        if isinstance(owner, v.Obj) and kb.role(owner.api, "shows-structure") is not None:
+            return
+        if any(_may_vary(self.run, one) for one in call.args.values()):
+            self.shows_elsewhere = True
+            self._note_shown(call)
 
     @on_call_if(lambda rule, api: _written_by(rule.run, api) is not None)
     def writes(self, call: CallEvent) -> None:
@@ -1429,12 +1448,16 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if not self.trains_on and trains_on(self.run, call):
             self.trains_on = True
 
-    def also(self) -> Iterable[tuple[Listening, Callable[[AttributeEvent], None]]]:
-        """Functions that seed: something may be assigned to them by mistake."""
+    def also(self) -> Iterable[tuple[Listening, Callable[[Any], None]]]:
+        """Functions that seed, to which something may be assigned by mistake, and methods that write."""
         names = {
             api for one in self.run.kb.rng_entries() if one.seeds and not one.assigned for api in one.apis
         }
-        return [(Listening(AttributeEvent, tuple(sorted(names))), self.seed_assigned)]
+        writing = tuple(self.run.kb.calls("writes-methods"))
+        return [
+            (Listening(AttributeEvent, tuple(sorted(names))), self.seed_assigned),
+            (Listening(CallEvent, writing, method=True), self.keeps),
+        ]
 
     def seed_assigned(self, event: AttributeEvent) -> None:
         """A function that seeds is assigned something: where that is no function, the call is what was meant."""
@@ -2032,6 +2055,9 @@ def _soonest(draws: Iterable[First]) -> First | None:
     return min(draws, key=lambda one: (len(one.place.given), one.place.order), default=None)
 
 
+_MOST_INSIDE: Final = 2
+"""How deep in lists and dictionaries something is looked for that may differ from run to run."""
+
 _ARRAYS: Final = "stores-arrays"
 """The role of what writes all that it is given beside the name of the file."""
 
@@ -2106,17 +2132,22 @@ def _parts_of_text(expr: Any) -> list[Any]:
     return []
 
 
-def _may_vary(run: RunView, value: v.Value) -> bool:
+def _may_vary(run: RunView, value: v.Value, depth: int = _MOST_INSIDE) -> bool:
     """Whether a value is a tensor, a prediction or something else that may differ from run to run, or holds some."""
-    several = value.elts if isinstance(value, v.Items) else v.alternatives(value)
-    return any(
-        is_entropy(one)
-        or (
+    for one in v.alternatives(value):
+        if isinstance(one, v.Items | v.Mapping):
+            held = one.elts if isinstance(one, v.Items) else one.items.values()
+            if depth and any(_may_vary(run, inner, depth - 1) for inner in held):
+                return True
+        elif isinstance(one, v.Obj) and one.api == v.TEXT and not is_entropy(one):
+            if depth and any(_may_vary(run, inner, depth - 1) for inner in one.args.values()):
+                return True
+        elif is_entropy(one) or (
             isinstance(one, v.Obj)
             and (one.type == TENSOR or run.kb.role(one.api, "calls-in-inference") is not None)
-        )
-        for one in several
-    )
+        ):
+            return True
+    return False
 
 
 def _is_command(func: v.Func | None) -> bool:

@@ -25,6 +25,7 @@ from d9mlint.interp.data import (
     are_mappings,
     at_unknown_key,
     changed,
+    derive,
     differing,
     element,
     entropy,
@@ -313,6 +314,11 @@ def _sequence(kind: str) -> Model:
             # One of each kind of element: that of a set of numbers has an order.
             written = _written(node)
             found = sample(interp, first, written)
+            if isinstance(first, v.Obj) and is_entropy(first):
+                for one in found:
+                    if isinstance(one, v.Obj):
+                        one.data = first.data
+                        derive(one, first)
             if order_groups.has_one_value(interp, written, running(interp)):
                 return v.Items(kind, found or [v.UNKNOWN], False)
             return v.Items(kind, found, True)
