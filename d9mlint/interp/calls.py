@@ -544,10 +544,7 @@ def call_function(
             result = v.join(main)
             # What is returned where an option's default has left the function before.
             behind = [(value, s.aside) for value, s in frame.returns if not s.usual]
-        for value, option in behind:
-            if given_instead.goes_on_with_numbers(interp, result, value, option):
-                result = given_instead.unless_option(interp, result, value, option)
-        for value, option in frame.returns_aside:
+        for value, option in (*behind, *frame.returns_aside):
             given_instead.goes_on_with_numbers(interp, result, value, option)
             result = given_instead.unless_option(interp, result, value, option)
     if interp.orders.any and interp.entry is None and node is None and outer.caller is None:

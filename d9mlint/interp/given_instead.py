@@ -19,7 +19,7 @@ from d9mlint.interp.devices import DEVICE, named, selects
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.shapes import form
-from d9mlint.interp.tensors import gone_on_with, is_switch
+from d9mlint.interp.tensors import LOADING, gone_on_with, is_switch
 
 if TYPE_CHECKING:
     from d9mlint.interp.heap import Activation
@@ -175,7 +175,9 @@ def _object(value: v.Value) -> v.Value | None:
         return value.instead
     if isinstance(value, (v.Func, v.Cls, v.Ext, v.Member, v.Partial)):
         return value
-    return value if isinstance(value, (v.Inst, v.Obj)) and v.is_none(value) is False else None
+    # A checkpoint is not None.
+    known = isinstance(value, v.Obj) and value.api in LOADING
+    return value if isinstance(value, (v.Inst, v.Obj)) and (known or v.is_none(value) is False) else None
 
 
 def _is_called(interp: Interp, value: v.Value) -> bool:
