@@ -172,6 +172,22 @@ def test_an_extra_without_a_version_does_not_replace_the_pin_of_the_root(run: Ru
     assert "DET310" not in codes(found(run, root), "a.py")
 
 
+@pytest.mark.parametrize("line", ["torchaudio==2.9.1", "torchvision==0.24.1"])
+def test_what_is_built_for_a_release_pins_it_for_the_nearest_directory(
+    run: Run, project: Project, line: str
+) -> None:
+    root = project({"on/requirements.txt": f"jiwer==2.5.1\n{line}\n", "on/a.py": KTHVALUE, "b.py": KTHVALUE})
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    (root / "requirements.txt").write_text("torch==2.12.0\n")
+    both = found(run, root)
+    assert "DET401" in codes(both, "a.py") and "DET401" not in codes(both, "b.py")
+    text = run(cwd=root).out
+    assert f"which {line.replace('==', ' ')} needs, pinned in on/requirements.txt:2" in text
+    # What names no release says nothing about that of PyTorch.
+    (root / "on/requirements.txt").write_text(f"jiwer==2.5.1\n{line.partition('==')[0]}\n")
+    assert "DET401" not in codes(found(run, root), "a.py")
+
+
 def test_the_nearest_setup_file_pins(run: Run, project: Project) -> None:
     setup = "from setuptools import setup\nsetup(install_requires=['torch==2.12.0'])\n"
     root = project(

@@ -83,12 +83,19 @@ def _has_config(directory: str) -> bool:
 
 
 def _has_pins(directory: str, root: str) -> bool:
-    """Whether a directory pins a framework, or asks for an extra of one (``jax[cuda12]``) that the root does not pin."""
+    """Whether a directory pins a framework, or what is built for one release of it, or asks for an extra of one
+    (``jax[cuda12]``) that the root does not pin."""
     from d9mlint.config.markers import holds
     from d9mlint.config.pins import read_pins
+    from d9mlint.knowledge import load
+
+    built_for = load().built_for
 
     def pinned(pins: Iterable[Pin]) -> set[str]:
-        return {pin.library for pin in pins if not pin.aside and holds(pin.marker)} & VERSIONED
+        held = [pin for pin in pins if not pin.aside and holds(pin.marker)]
+        # A release of torchvision or torchaudio needs the one of PyTorch that it is built for.
+        leaders = {leader for pin in held if pin.settled for leader in built_for.get(pin.library, ())}
+        return ({pin.library for pin in held} | leaders) & VERSIONED
 
     found = read_pins(Path(directory))
     if pinned(found.pins):

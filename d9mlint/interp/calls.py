@@ -537,11 +537,15 @@ def call_function(
         result = v.UNKNOWN
     else:
         main = [value for value, s in frame.returns if s.usual]
+        behind = list[tuple[v.Value, str]]()
         if not interp.state.usual or not main or len(main) == len(frame.returns):
             result = v.join(results)
         else:
             result = v.join(main)
-        for value, option in frame.returns_aside:
+            # What is returned where an option's default has left the function before.
+            behind = [(value, s.aside) for value, s in frame.returns if not s.usual]
+        for value, option in (*behind, *frame.returns_aside):
+            given_instead.goes_on_with_numbers(interp, result, value, option)
             result = given_instead.unless_option(interp, result, value, option)
     if interp.orders.any and interp.entry is None and node is None and outer.caller is None:
         # Who calls it is not known, nor that the order is of no account there.

@@ -46,7 +46,7 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
 from d9mlint.interp.frames import Frame
-from d9mlint.interp.given_instead import switch, unless_option
+from d9mlint.interp.given_instead import goes_on_with_numbers, switch, unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.kinds import class_of, has_weight
 from d9mlint.interp.library import given_files, own_dicts, own_paths
@@ -654,6 +654,8 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
         other_part(interp, node, test.answer)
         (body if test.answer else orelse)()
     chosen = outcome[0] if test.answer else outcome[1]
+    if test.option:
+        goes_on_with_numbers(interp, chosen, outcome[bool(test.answer)], test.option)
     is_chain = isinstance(node.orelse, m.IfExp)
     if test.option and isinstance(chosen, v.Lit) and (not chosen.option or is_chain):
         other = outcome[bool(test.answer)]

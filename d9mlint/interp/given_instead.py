@@ -7,7 +7,7 @@ is followed beside it, with the option.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -19,7 +19,7 @@ from d9mlint.interp.devices import DEVICE, named, selects
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.shapes import form
-from d9mlint.interp.tensors import gone_on_with, is_switch
+from d9mlint.interp.tensors import LOADING, gone_on_with, is_switch
 
 if TYPE_CHECKING:
     from d9mlint.interp.heap import Activation
@@ -65,6 +65,14 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if it is given is noted."""
     if kept is other:
         return kept
+    pairs = list(_elements(kept, other))
+    if pairs and isinstance(kept, v.Items):
+        meant_each = [unless_option(interp, one, another, option) for one, another in pairs]
+        if all(one is now for (one, _), now in zip(pairs, meant_each, strict=True)):
+            return kept
+        replaced = v.Items(kept.kind, meant_each)
+        replaced.order = kept.order
+        return replaced
     if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(other)):
         return _one_of(kept, other, option)
     if isinstance(kept, (*FUNCTIONS, v.Ext)) and _are_called(interp, kept, other):
@@ -86,6 +94,37 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
             meant = _for_itself(interp, meant)
         note(interp, meant, other, option)
     return meant
+
+
+def _elements(kept: v.Value, other: v.Value) -> Iterator[tuple[v.Value, v.Value]]:
+    """The elements of two tuples of the same length, as a function returns them, in pairs."""
+    if not isinstance(kept, v.Items) or not isinstance(other, v.Items):
+        return
+    if (
+        kept.kind == other.kind == "t"
+        and not kept.open
+        and not other.open
+        and len(kept.elts) == len(other.elts)
+    ):
+        yield from zip(kept.elts, other.elts, strict=True)
+
+
+def numbers_gone_on_with(kept: v.Value, other: v.Value, option: str) -> Iterator[str]:
+    """The flags of a path on which a number of a loaded file stands in the place of one that is known, if an option says
+    what to load; also in the same place of a tuple."""
+    flag = gone_on_with(kept, other, option)
+    if flag:
+        yield flag
+    for one, another in _elements(kept, other):
+        yield from numbers_gone_on_with(one, another, option)
+
+
+def goes_on_with_numbers(interp: Interp, kept: v.Value, other: v.Value, option: str) -> bool:
+    """Whether there are such numbers in what a function, or an expression, gives; the flags are set."""
+    flags = list(numbers_gone_on_with(kept, other, option))
+    for flag in flags:
+        interp.flag(flag, interp.statement)
+    return bool(flags)
 
 
 def _take_orders(interp: Interp, kept: v.Inst, other: v.Value) -> None:
@@ -136,7 +175,9 @@ def _object(value: v.Value) -> v.Value | None:
         return value.instead
     if isinstance(value, (v.Func, v.Cls, v.Ext, v.Member, v.Partial)):
         return value
-    return value if isinstance(value, (v.Inst, v.Obj)) and v.is_none(value) is False else None
+    # A checkpoint is not None.
+    known = isinstance(value, v.Obj) and value.api in LOADING
+    return value if isinstance(value, (v.Inst, v.Obj)) and (known or v.is_none(value) is False) else None
 
 
 def _is_called(interp: Interp, value: v.Value) -> bool:

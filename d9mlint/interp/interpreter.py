@@ -79,7 +79,7 @@ from d9mlint.interp.failing import (
     unpacks_other_number,
 )
 from d9mlint.interp.frames import Aside, BudgetExceeded, Frame, Jumped
-from d9mlint.interp.given_instead import Instead, unless_option
+from d9mlint.interp.given_instead import Instead, numbers_gone_on_with, unless_option
 from d9mlint.interp.heap import (
     ABSENT,
     HEAP,
@@ -119,7 +119,7 @@ from d9mlint.interp.state import (
     join_states,
     prefer,
 )
-from d9mlint.interp.tensors import TENSOR, gone_on_with, is_switch, of_later_rounds, unpacked
+from d9mlint.interp.tensors import TENSOR, is_switch, of_later_rounds, unpacked
 from d9mlint.interp.trail import FUNCTIONS, Trail, every_function
 from d9mlint.interp.usage import use
 from d9mlint.ir import liveness
@@ -1205,7 +1205,7 @@ class Interp:
                         kept = merged.setdefault(name, value)
                         if kept is not value and value is not before_vars.get(name):
                             merged[name] = unless_option(self, kept, value, option)
-                            flags.add(gone_on_with(kept, value, option))
+                            flags.update(numbers_gone_on_with(kept, value, option))
         else:
             state = join_states([s for s, _ in outcomes])
             merged = _join_vars([vs for s, vs in outcomes if s.alive] or [vs for _, vs in outcomes])
@@ -1216,7 +1216,7 @@ class Interp:
         self.state = state
         if spans[-1][1] > spans[0][0] and not self.importing:
             self._part(tuple(spans), [s for s, _ in outcomes], len(frame.returns) > began_with)
-        for flag in flags - {""}:
+        for flag in flags:
             self.flag(flag, self.statement)
 
     def _put_defaults(self, overwritten: Overwritten, born: int, option: str) -> None:
@@ -1268,8 +1268,7 @@ class Interp:
                 value = frame.env.vars.get(name, kept)
                 if value is not kept:
                     frame.env.vars[name] = unless_option(self, kept, value, one.option)
-                    flag = gone_on_with(kept, value, one.option)
-                    if flag:
+                    for flag in numbers_gone_on_with(kept, value, one.option):
                         self.flag(flag, self.statement)
 
     def may_happen(self, runs: list[Callable[[], None]]) -> None:

@@ -327,7 +327,7 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
     if kind in ("flat", "flat-module"):
         return _flat(old, args)
     if kind in ("joined", "stacked"):
-        return _together(old, args, kind == "stacked")
+        return _together(old, first, args, kind == "stacked")
     if args.dstar or args.star:
         return None
     if kind == "given":
@@ -568,16 +568,26 @@ def _dimension(args: v.Args) -> int | None:
     return named.value if isinstance(named, v.Lit) and type(named.value) is int else None
 
 
-def _together(old: Form, args: v.Args, stacks: bool) -> Sizes | None:
+def _together(old: Form, tensors: v.Value, args: v.Args, stacks: bool) -> Sizes | None:
     """The sizes of several tensors as one: joined along a dimension, or stacked along a new one."""
     if old.sizes is None:
-        return None
+        rank = _shared_rank(tensors, stacks)
+        return None if rank is None or rank + stacks > MAX_RANK else (None,) * (rank + stacks)
     count = len(old.sizes) + stacks
     at = _dimension(args)
     if count > MAX_RANK or at is None or not -count <= at < count:
         return (None,) * count if count <= MAX_RANK else None
     at %= count
     return (*old.sizes[:at], None, *old.sizes[at + (not stacks) :])
+
+
+def _shared_rank(tensors: v.Value, stacks: bool) -> int | None:
+    """The number of dimensions of tensors that are put together, of which one shows it: all have the same. To join them,
+    empty tensors of one dimension may be among them."""
+    held = tensors.elts if isinstance(tensors, v.Items) else ()
+    ranks = {len(sizes) for sizes in (form(one).sizes for one in held) if sizes is not None}
+    known = ranks if stacks else ranks - {1}
+    return known.pop() if len(known) == 1 else None
 
 
 def _widened(old: Form, args: v.Args) -> Sizes | None:

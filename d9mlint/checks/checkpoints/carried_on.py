@@ -6,8 +6,17 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from d9mlint.checks.checkpoints.first_numbers import begun, begun_outside, buffers, last_of, name_of, names_in
-from d9mlint.checks.checkpoints.own_states import called_methods, updated_by
+from d9mlint.checks.checkpoints.first_numbers import (
+    begun,
+    begun_outside,
+    buffers,
+    last_of,
+    name_of,
+    names_in,
+    owner_of,
+    set_to_number,
+)
+from d9mlint.checks.checkpoints.own_states import called_methods, deciding_on_weights, updated_by
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
@@ -24,10 +33,12 @@ _known: dict[int, tuple[m.For | m.While, frozenset[str]]] = memo()
 
 class Carried(NamedTuple):
     """Numbers with which a loop goes on: variables, attributes and items, and attributes of models, with the classes of
-    these and whether they are a part of their state."""
+    these and whether they are a part of their state; and those by which objects that are made before it, at these times,
+    decide what they do with weights."""
 
     names: set[str]
     of_models: set[tuple[str, v.Cls, bool]]
+    on_weights: set[tuple[str, int]]
 
 
 def carried_on(run: RunView, loop: Loop) -> Carried:
@@ -59,7 +70,36 @@ def carried_on(run: RunView, loop: Loop) -> Carried:
                 of_models.update((one, value.cls, last_of(one) in held) for one in states)
             else:
                 found |= states
-    return Carried(found, of_models)
+    return Carried(found, of_models, _on_weights(run, loop))
+
+
+def _on_weights(run: RunView, loop: Loop) -> set[tuple[str, int]]:
+    """The numbers by which objects of the program decide what their methods do with weights in a loop, as one that keeps
+    an average of the weights waits for some rounds, and when the objects were made."""
+    calls = {
+        (receiver(one), called_name(one))
+        for one in nodes(loop.stmt.body)
+        if isinstance(one, m.Call) and receiver(one)
+    }
+    found = set[tuple[str, int]]()
+    for name, method in sorted(calls):
+        for one in v.alternatives(run.value_of(m.Name(name, loop.stmt.start, loop.stmt.end))):
+            if isinstance(one, v.Inst) and one.birth < loop.start and one.cls.find(_FORWARD) is None:
+                deciding = deciding_on_weights(run, one.cls, method)
+                found |= {(f"{name}.{part}", one.birth) for part in deciding & _begun_by(one.cls)}
+    return found
+
+
+def _begun_by(cls: v.Cls) -> set[str]:
+    """The attributes that the constructor of a class sets to numbers that are written there."""
+    makers = [made for one in cls.mro() if (made := _own_method(one, "__init__")) is not None]
+    return {
+        last_of(name)
+        for made in makers
+        for stmt in statements(made.fn.body)
+        for name in set_to_number(stmt)
+        if owner_of(name) == made.fn.params[0].name
+    }
 
 
 _FORWARD = "forward"

@@ -73,6 +73,29 @@ def updated_by(run: RunView, cls: v.Cls, methods: Iterable[str]) -> set[str]:
     return updated - other - handled - {""}
 
 
+_SET_WEIGHTS = ("load_state_dict", "copy_", "lerp_", "lerp", "mul_")
+"""Methods of models and of their weights that set them."""
+
+
+def deciding_on_weights(run: RunView, cls: v.Cls, name: str) -> set[str]:
+    """The attributes of an object that a method which sets weights only computes from what they were, and tests."""
+    passes = list(_called(cls, [name]))
+    tested = {one for method in passes for one in _tested(method)}
+    if not tested or not any(map(_sets_weights, passes)):
+        return set()
+    return updated_by(run, cls, [name]) & tested
+
+
+def _sets_weights(method: v.Func) -> bool:
+    return any(
+        isinstance(one, m.Call) and called_name(one) in _SET_WEIGHTS for one in nodes(method.fn.body)
+    ) or any(
+        isinstance(one, m.Name) and one.id.endswith(".data")
+        for stmt in statements(method.fn.body)
+        for one in _targets(stmt)
+    )
+
+
 def called_methods(cls: v.Cls, names: Iterable[str]) -> list[v.Func]:
     """Methods of a class, and other methods of it that they call."""
     return list(_called(cls, names))

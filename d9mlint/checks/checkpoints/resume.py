@@ -265,7 +265,8 @@ class Resume(Rule):
     def _numbered(self, call: CallEvent, saved: v.Mapping, own: list[v.Value] | None, whole: bool) -> None:
         """Each number in a checkpoint, or beside one, that a resumed run may begin with."""
         counted = counters_of(self.run.loops[-1])
-        for key, value in saved.items.items():
+        for key, kept in saved.items.items():
+            value = _whole(kept)
             if own is not None:
                 if all(value is not one for one in own):
                     continue
@@ -392,6 +393,14 @@ def _holds_optimizer(kb: Knowledge, content: v.Value) -> bool:
 
 def _attributes(value: v.Value) -> dict[str, v.Value]:
     return value.attrs if isinstance(value, v.Obj) else {}
+
+
+def _whole(number: v.Value) -> v.Value:
+    """What ``int`` was given: the same number, where that is one that a loop counts."""
+    given = number
+    while isinstance(given, v.Obj) and given.api == "builtins.int" and len(given.args.pos) == 1:
+        given = given.args.pos[0]
+    return given
 
 
 def _numbers_of(loop: Loop) -> list[v.Value]:

@@ -770,8 +770,10 @@ class Checkpoints(
 
     def _carries(self, loop: Loop) -> None:
         """A loop that trains goes on with variables."""
-        names, of_models = carried_on(self.run, loop)
+        names, of_models, on_weights = carried_on(self.run, loop)
         self.carried_on.update((name, loop.key) for name in names)
+        for around in {one.key: one for one in (*self.run.loops, loop)}.values():
+            self.carried_on.update((name, around.key) for name, birth in on_weights if birth < around.start)
         self.in_models.update(
             (name, _place_of(cls)[:2], in_state, loop.key) for name, cls, in_state in of_models
         )

@@ -37,7 +37,7 @@ from d9mlint.checks.seeds.unread_models import (
 )
 from d9mlint.checks.seeds.waiting_generators import NO_CALL, Call, is_waiting, running_in
 from d9mlint.interp import values as v
-from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, trains, where
+from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, fits_alone, trains, where
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
@@ -1418,6 +1418,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if call.api.endswith(".train") and has_model(self.run, [call.owner]):
             # The mode of a module.
             return
+        if fits_alone(self.run, call.owner):
+            # The estimator of a library that trains no networks: no weights of a model are changed.
+            return
         if isinstance(call.owner, (v.Inst, v.Obj)):
             self.fitted.add(call.owner)
         self._note_loaded()
@@ -1827,7 +1830,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             # Estimators of other libraries are fitted to what a model gives, whose checkpoint holds all layers.
             asides = [one for one in asides if one is not lacking]
         tuned = head if self.run.trains_networks else None
-        if training and not (elsewhere_only and strong is None and tuned is None):
+        # They change no weights of it either.
+        changes = training and (rng not in _OF_PARAMETERS or self.run.trains_networks)
+        if changes and not (elsewhere_only and strong is None and tuned is None):
             firsts = [one for one in (weak, tuned, strong) if one is not None]
             found = _soonest(firsts or asides)
         else:
