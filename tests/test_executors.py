@@ -10,12 +10,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from executor_jobs import Doubling, Sleeping, Unfit
+from executor_jobs import Doubling, Sleeping, Unfit, Waiting
 
 from d9mlint.base.errors import UsageError
 from d9mlint.config.settings import load_settings
@@ -118,6 +118,16 @@ def test_a_lost_worker_costs_no_result(cluster: Callable[[str], Executor], tmp_p
     if name != "processes":
         with pytest.raises(UsageError, match=r"A worker on \S+: /data/project is missing there\."):
             executor.map(Unfit("", 0, False), range(20))
+
+
+def test_results_are_handed_on_while_earlier_tasks_still_run(tmp_path: Path) -> None:
+    marker = tmp_path / "second part"
+
+    def finished(place: int, results: Sequence[int]) -> None:
+        if place:
+            marker.touch()
+
+    assert Processes(2).map(Waiting(str(marker), 0, False), range(8), finished)[0] == 1
 
 
 def test_what_is_interrupted_does_not_wait_for_its_processes(tmp_path: Path) -> None:

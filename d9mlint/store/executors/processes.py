@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -43,8 +43,9 @@ class Processes:
             with ProcessPoolExecutor(self.jobs, fork, _follow, (os.getpid(),)) as pool, _ended(others):
                 try:
                     # A worker may die while the last parts are handed out.
-                    futures = [pool.submit(_run_part, part) for part in parts]
-                    for index, future in enumerate(futures):
+                    places = {pool.submit(_run_part, part): index for index, part in enumerate(parts)}
+                    for future in as_completed(places):
+                        index = places[future]
                         results[index] = future.result()
                         if finished is not None:
                             finished(place_of(parts, index), results[index])

@@ -22,7 +22,7 @@ Each task comes once before the end of the run, in any order."""
 SHARE = 2
 """A part is this share of what would be left for each worker if all got the same."""
 
-MOST = 64
+MOST = 16
 """So many tasks are in a part at most: what a run that is ended by hand has not yet sent back is lost."""
 
 
