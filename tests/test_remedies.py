@@ -931,6 +931,27 @@ def test_an_environment_is_seeded_as_its_release_does(
 
 
 @pytest.mark.parametrize(
+    ("resets", "expected"),
+    [
+        (
+            "[env.reset() for env in envs]",
+            "call `env.reset(seed=...)` once for each environment, with a different seed",
+        ),
+        (
+            "[envs[i].reset() for i in range(2)]",
+            "call `env.reset(seed=...)` once for each environment, with a different",
+        ),
+        ("[envs[0].reset() for _ in range(2)]", "call `env.reset(seed=0)` once after creating it"),
+    ],
+)
+def test_each_of_several_environments_gets_a_seed(tmp_path: Path, resets: str, expected: str) -> None:
+    text = f"import gymnasium\n\nenvs = [gymnasium.make('Pong-v4') for _ in range(2)]\nprint({resets})\n"
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help.startswith(expected)
+    assert not found.fix
+
+
+@pytest.mark.parametrize(
     ("name", "release", "expected"),
     [
         (

@@ -27,7 +27,7 @@ from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text, written
 from d9mlint.interp.trail import FunctionKey
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import called_name, nodes, receiver
+from d9mlint.ir.traversal import called_name, nodes, parents, receiver
 from d9mlint.project.entry_points import imports_of
 
 
@@ -57,6 +57,8 @@ class Environments(Rule):
     """How environments are written where they are reset."""
     seeded_by_method = remembered(bool)
     """Whether an environment is seeded by a method ``seed``, which none has since `reset` takes a seed."""
+    of_several = remembered(set[Site])
+    """Where the environment that is reset, or the space that is sampled, is that of each round of a loop."""
     step_values = remembered(set[int])
     """How many values steps give: four when `reset` took no seed."""
     takes_no_seed = remembered(bool)
@@ -111,6 +113,8 @@ class Environments(Rule):
                 text = receiver(call.node) if isinstance(call.node, m.Call) else ""
                 if text.endswith(f".{space}"):
                     self.spaces_written.setdefault(place.site, text)
+                if _of_each_round(self.run.frame, call.node):
+                    self.of_several.add(place.site)
             return
         owner = call.owner
         for entry in self.run.kb.rng(call.api) if isinstance(owner, v.Obj) else ():
@@ -260,6 +264,8 @@ class Environments(Rule):
         # What a wrapper resets is seeded through the wrapper.
         text = receiver(node) if isinstance(node, m.Call) else ""
         inner = text.startswith("self.") and frame.func is not None and frame.func.fn.name == "reset"
+        if _of_each_round(frame, node):
+            self.of_several.add(place.site)
         if text and not inner:
             self.resets_written.setdefault(place.site, text)
         return place
@@ -475,7 +481,9 @@ class Environments(Rule):
                 sample,
                 f"`{sample.subject}.sample()` draws from the space's own generator, which is never seeded",
                 # What a call gives may be another space each time.
-                f"call `{space}.seed(0)` once"
+                f"call `{space}.seed(...)` once{_EACH}"
+                if sample.site in self.of_several
+                else f"call `{space}.seed(0)` once"
                 if "..." not in space
                 else "pass `seed=0` where the space is made",
                 subject="space",
@@ -586,13 +594,15 @@ class Environments(Rule):
         if begins is not None:
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
-            remedy = f"call `{env}.reset(seed=0)` once after creating it"
+            once, number = (_EACH, "...") if place.site in self.of_several else (" after creating it", "0")
+            remedy = f"call `{env}.reset(seed={number})` once{once}"
             steps = self.step_values or self._steps_beside(place)
             no_seed = self.seeded_by_method or self.takes_no_seed or 4 in steps
             if place.subject == "vector" or no_seed:
-                remedy = f"call `{env}.seed(0)` once after creating it: this `reset` takes no seed"
+                remedy = f"call `{env}.seed({number})` once{once}: this `reset` takes no seed"
             elif place.subject == "own":
-                remedy = "give this `reset` a parameter `seed`, pass it on, and pass `seed=0` once, after creating it"
+                handing = "pass on a different seed to each environment" if once == _EACH else "pass it on"
+                remedy = f"give this `reset` a parameter `seed`, {handing}, and pass `seed=0` once, after creating it"
             elif self.may_take_none and not steps:
                 remedy = f"{remedy}; before {self.may_take_none}, call its method `seed` instead"
         self.report(
@@ -629,6 +639,25 @@ def _takes_seed(frame: Frame) -> bool | None:
     return any(param.name == "seed" or param.kind == "w" for param in func.fn.params)
 
 
+def _of_each_round(frame: Frame, node: m.Call | None) -> bool:
+    """Whether a method is called of what each round of a loop or comprehension takes: ``env.reset()``, or
+    ``envs[i].reset()``."""
+    func = node.func if node is not None else None
+    if isinstance(func, m.Attr) and isinstance(func.value, m.Subscript):
+        name = func.value.index.id if isinstance(func.value.index, m.Name) else ""
+    else:
+        name = func.id.partition(".")[0] if isinstance(func, m.Name) else ""
+    above = parents(frame.function)
+    user: Any = above.get(id(node)) if name else None
+    while user is not None:
+        rounds = [user] if isinstance(user, m.For) else user.generators if isinstance(user, m.Comp) else []
+        targets = [one.target for one in rounds]
+        if any(isinstance(one, m.Name) and one.id == name for one in nodes(targets)):
+            return True
+        user = above.get(id(user))
+    return False
+
+
 def _hands_seed_on(call: m.Call | None) -> bool:
     """Whether a call has a seed, or any keyword arguments that a function was given."""
     return call is not None and any(one.name in ("seed", None) for one in call.keywords)
@@ -661,6 +690,7 @@ def _space(owner: v.Value | None) -> str:
     return f"{name}(agent)" if name in _SPACES else ""
 
 
+_EACH = " for each environment, with a different seed for each"
 _SPACES = ("action_space", "observation_space", "single_action_space", "single_observation_space")
 _RESETS = frozenset({"reset", "own", "vector"})
 _VECTORS = ("stable_baselines3.", "sb3_contrib.", "stable_baselines.")
