@@ -25,6 +25,8 @@ _FINDS = frozenset({"__path__", "extend_path", "meta_path", "modules", "path_hoo
 """Names by which a package changes what its submodules are."""
 _BUILDS = ("setup.py", "setup.cfg", "pyproject.toml", "meson.build", "CMakeLists.txt", "Makefile")
 """Files that say what a build makes."""
+_FETCHES = re.compile(r"^[ \t$>#]*(?:git|cp|mv|ln|wget|curl|unzip|tar|svn)[ \t].*", re.MULTILINE)
+"""Commands by which somebody who follows instructions gets files from elsewhere."""
 _LONGEST = 1 << 20
 
 
@@ -143,7 +145,8 @@ def _is_absent(modules: Modules, file: ModuleFile, parts: list[str], level: int)
 
 
 def _may_be_there(root: str, directory: str, name: str) -> bool:
-    """Whether something of this name lies in a directory, or is made by a build, or stays out of version control."""
+    """Whether something of this name lies in a directory, or is made by a build, or stays out of version control, or is to
+    be got from elsewhere."""
     try:
         names = os.listdir(directory)
     except OSError:
@@ -153,7 +156,17 @@ def _may_be_there(root: str, directory: str, name: str) -> bool:
     for one in (f"{name}.py", name):
         if _is_ignored(root, posixpath.join(directory, one), one == name):
             return True
-    return any(name in _text(posixpath.join(root, build)) for build in _BUILDS)
+    return any(name in _text(posixpath.join(root, build)) for build in _BUILDS) or _is_fetched(root, name)
+
+
+def _is_fetched(root: str, name: str) -> bool:
+    """Whether a command in the README of a project names something that is to be got from elsewhere."""
+    try:
+        readmes = [one for one in sorted(os.listdir(root)) if one.lower().startswith("readme")]
+    except OSError:
+        return False
+    commands = (line for one in readmes for line in _FETCHES.findall(_text(posixpath.join(root, one))))
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line) for line in commands)
 
 
 def _is_ignored(root: str, path: str, is_directory: bool) -> bool:

@@ -285,7 +285,7 @@ def _are_entries(value: v.Value) -> TypeGuard[v.Items]:
 
 
 _MOST = 16
-"""Of tables with more entries, the entries are not followed one by one."""
+"""Of tables with more entries, and of modules with more names, these are not followed one by one."""
 _SETS = frozenset({"builtins.set", "builtins.frozenset"})
 
 
@@ -1027,9 +1027,10 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if not isinstance(owner, v.Mapping):
         return None
     module = owner.items.get(MODULE)
-    defined = _defined_in(module, name) if isinstance(module, v.Mod) else None
-    if defined is not None:
-        return defined
+    if isinstance(module, v.Mod) and name != "keys":
+        defined = _defined_in(module, name == "items")
+        if defined is not None:
+            return defined
     if name == "items":
         pairs: list[v.Value] = [
             v.Items("t", [v.Lit(k) if isinstance(k, str) else v.UNKNOWN, x]) for k, x in owner.items.items()
@@ -1040,17 +1041,24 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     return v.Items("l", list(owner.items.values()), owner.open)
 
 
-def _defined_in(module: v.Mod, name: str) -> v.Value | None:
-    """``module.__dict__.items()``: a loop that looks for a class or function by its name finds it among those that the
-    module has. What else it has, variables and what it imports of libraries, is not looked for."""
+def _defined_in(module: v.Mod, items: bool) -> v.Value | None:
+    """``module.__dict__.items()``: a loop that looks for a class by its name finds it among what the module has. Other
+    modules, and functions of libraries, are not looked for. None where there are no classes, or too many names."""
     named = module.env.all().items()
-    held = {key: one for key, one in named if isinstance(one, v.Cls | v.Func)}
-    more = bool(module.env.stars)
-    if not held:
+    held = {key: one for key, one in named if _may_be_looked_for(one)}
+    defined = sum(isinstance(one, v.Cls | v.Func) for one in held.values())
+    if not defined or (len(held) > _MOST and defined < len(held)):
         return None
-    if name == "items":
-        return v.Items("l", [v.Items("t", [v.Lit(key), one]) for key, one in held.items()], more)
-    return v.Items("l", [v.Lit(key) for key in held] if name == "keys" else list(held.values()), more)
+    more = bool(module.env.stars)
+    if not items:
+        return v.Items("l", list(held.values()), more)
+    return v.Items("l", [v.Items("t", [v.Lit(key), one]) for key, one in held.items()], more)
+
+
+def _may_be_looked_for(value: v.Value) -> bool:
+    if isinstance(value, v.Ext):
+        return value.name.rpartition(".")[2][:1].isupper()
+    return not isinstance(value, v.Mod)
 
 
 def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
