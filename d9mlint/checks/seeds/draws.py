@@ -2060,6 +2060,7 @@ def _soonest(draws: Iterable[First]) -> First | None:
     return min(draws, key=lambda one: (len(one.place.given), one.place.order), default=None)
 
 
+_BOOL: Final = "builtins.bool"
 _MOST_INSIDE: Final = 2
 """How deep in lists and dictionaries something is looked for that may differ from run to run."""
 
@@ -2144,6 +2145,9 @@ def _may_vary(run: RunView, value: v.Value, depth: int = _MOST_INSIDE) -> bool:
             held = one.elts if isinstance(one, v.Items) else one.items.values()
             if depth and any(_may_vary(run, inner, depth - 1) for inner in held):
                 return True
+        elif isinstance(one, v.Obj) and one.type == _BOOL:
+            # Whether two things are close, or equal, may be the same in every run.
+            continue
         elif isinstance(one, v.Obj) and one.api == v.TEXT and not is_entropy(one):
             if depth and any(_may_vary(run, inner, depth - 1) for inner in one.args.values()):
                 return True
