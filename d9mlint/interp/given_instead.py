@@ -19,7 +19,7 @@ from d9mlint.interp.devices import DEVICE, named, selects
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.shapes import form
-from d9mlint.interp.tensors import LOADING, gone_on_with, is_switch
+from d9mlint.interp.tensors import LOADING, gone_on_with, in_place_of, is_switch
 
 if TYPE_CHECKING:
     from d9mlint.interp.heap import Activation
@@ -113,8 +113,9 @@ def numbers_gone_on_with(kept: v.Value, other: v.Value, option: str) -> Iterator
     """The flags of a path on which a number of a loaded file stands in the place of one that is known, if an option says
     what to load; also in the same place of a tuple."""
     flag = gone_on_with(kept, other, option)
-    if flag:
+    if flag and isinstance(kept, v.Lit):
         yield flag
+        yield in_place_of(flag, kept.value)
     for one, another in _elements(kept, other):
         yield from numbers_gone_on_with(one, another, option)
 

@@ -606,6 +606,11 @@ def loaded_before(option: str, key: object) -> str:
     return f"number loaded before:{option}:{key}"
 
 
+def in_place_of(flag: str, known: object) -> str:
+    """Such a flag with the number in the place of which the other one stands: what is computed from it is another one."""
+    return f"{flag} for {known}"
+
+
 def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:
     """The flag of a path on which a number of a loaded file replaces one that is known, if an option says what to load."""
     if not isinstance(kept, v.Lit) or type(kept.value) is not int or kept.option:

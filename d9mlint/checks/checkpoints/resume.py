@@ -27,7 +27,7 @@ from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.tensors import LOADING, loaded_before, loaded_by
+from d9mlint.interp.tensors import LOADING, in_place_of, loaded_before, loaded_by
 from d9mlint.interp.text import call_text, node_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_names, assignments
@@ -290,7 +290,8 @@ class Resume(Rule):
             if not isinstance(first, v.Lit):
                 continue
             what = "epoch" if own is None or "epoch" in str(key) else "step"
-            if loaded_by(first.option, key) in self.run.marks if first.option else first.value == key:
+            flag = in_place_of(loaded_by(first.option, key), first.value)
+            if flag in self.run.marks if first.option else first.value == key:
                 self._is_off(
                     call,
                     f"checkpoint saves the {what} that has just ended as `{key}`, and a resumed run starts with it: "
