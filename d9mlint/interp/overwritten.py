@@ -10,6 +10,7 @@ path, only names a file, a run or an address: whatever it was put into text for 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
     OperatorEvent,
     OutcomeEvent,
+    RepeatedEvent,
     ResultEvent,
 )
 from d9mlint.interp.library.filled_in_loops import written
@@ -49,8 +51,8 @@ OVERWRITTEN = "draw overwritten:"
 _FORM = "draw shown:"
 _DUMMY = "dummy "
 _READ = "draw read:"
-_LAYERS = "draw layers at:"
-"""What is noted of the places at which layers draw their weights: how many have done so."""
+_LAYERS = "layers made at:"
+"""Begins what calls are marked with that make layers, with the place where those draw their weights."""
 _COPY_OF = "@copy of drawn"
 """Attribute of a tensor that a method copies from one that was drawn, to another type or place: that one."""
 _FOLLOWED = frozenset({"looks-only", "copies"})
@@ -70,6 +72,8 @@ class Overwritten:
         self._interp = interp
         self._drawing: dict[str, bool] = {}
         self._in_place: dict[str, RngEntry | None] = {}
+        self._made: Counter[str] = Counter()
+        """How many layers have drawn their weights at a place."""
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
@@ -79,15 +83,26 @@ class Overwritten:
         if name in self._interp.state.modes:
             self._interp.state.modes[name] = Setting(None, site)
         if event.entry.kind == "init" and not event.entry.in_place:
-            before = self._interp.state.modes.get(_LAYERS + _place(site))
-            count = before.value if before is not None and isinstance(before.value, int) else 0
-            self._interp.state.modes[_LAYERS + _place(site)] = Setting(count + 1, site)
+            self._made_at(_place(site))
         dummy = is_dummy(self._interp, event.node, running(self._interp))
         if dummy is not None:
             name = f"{OVERWRITTEN}{_DUMMY}{_place(site)}"
             before = self._interp.state.modes.get(name)
             # Another call of the function may have given it to something else.
             self._interp.state.modes[name] = Setting(dummy and (before is None or before.value is True), site)
+
+    @on(RepeatedEvent)
+    def drawn_once_more(self, event: RepeatedEvent) -> None:
+        """A call that makes layers is taken over from an earlier one: it makes one more at each of the places, at least."""
+        for name in sorted(event.names):
+            if name.startswith(_LAYERS):
+                self._made_at(name.removeprefix(_LAYERS))
+
+    def _made_at(self, place: str) -> None:
+        """Count a layer. The count is no part of the state: what makes a layer would be run again for each of them."""
+        if not self._interp.speculating:
+            self._interp.loops.marked(_LAYERS + place)
+            self._made[place] += 1
 
     @on_call_with_objects
     def call(self, event: CallEvent) -> None:
@@ -374,9 +389,7 @@ class Overwritten:
         lost = {(name, made.birth), *(before.value if before is not None else ())}
         if lost.issuperset((one, made.birth) for one in self._parameters(made)):
             lost.add(("", made.birth))
-        layers = modes.get(_LAYERS + place)
-        count = layers.value if layers is not None and isinstance(layers.value, int) else 1
-        every = sum(not one for one, _ in lost) >= count
+        every = sum(not one for one, _ in lost) >= max(self._made[place], 1)
         modes[OVERWRITTEN + place] = Setting(True if every else frozenset(lost), site)
 
 
