@@ -31,6 +31,7 @@ from d9mlint.interp.events import (
     OutcomeEvent,
     ResultEvent,
 )
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.filled_in_loops import written
 from d9mlint.interp.listening import on, on_call_with_objects, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
@@ -50,7 +51,7 @@ _FORM = "draw shown:"
 _DUMMY = "dummy "
 _READ = "draw read:"
 _LAYERS = "draw layers at:"
-"""What is noted of the places at which layers draw their weights: how many have done so."""
+"""What is noted of the places at which layers draw their weights: when each of them has done so."""
 _COPY_OF = "@copy of drawn"
 """Attribute of a tensor that a method copies from one that was drawn, to another type or place: that one."""
 _FOLLOWED = frozenset({"looks-only", "copies"})
@@ -79,9 +80,12 @@ class Overwritten:
         if name in self._interp.state.modes:
             self._interp.state.modes[name] = Setting(None, site)
         if event.entry.kind == "init" and not event.entry.in_place:
+            # Each round of a loop that is run once more makes the layers of all rounds.
+            made = {self._interp.repeating or HEAP.clock}
             before = self._interp.state.modes.get(_LAYERS + _place(site))
-            count = before.value if before is not None and isinstance(before.value, int) else 0
-            self._interp.state.modes[_LAYERS + _place(site)] = Setting(count + 1, site)
+            if before is not None and isinstance(before.value, frozenset):
+                made |= before.value
+            self._interp.state.modes[_LAYERS + _place(site)] = Setting(frozenset(made), site)
         dummy = is_dummy(self._interp, event.node, running(self._interp))
         if dummy is not None:
             name = f"{OVERWRITTEN}{_DUMMY}{_place(site)}"
@@ -375,7 +379,7 @@ class Overwritten:
         if lost.issuperset((one, made.birth) for one in self._parameters(made)):
             lost.add(("", made.birth))
         layers = modes.get(_LAYERS + place)
-        count = layers.value if layers is not None and isinstance(layers.value, int) else 1
+        count = len(layers.value) if layers is not None and isinstance(layers.value, frozenset) else 1
         every = sum(not one for one, _ in lost) >= count
         modes[OVERWRITTEN + place] = Setting(True if every else frozenset(lost), site)
 
