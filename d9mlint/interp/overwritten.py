@@ -51,7 +51,7 @@ _FORM = "draw shown:"
 _DUMMY = "dummy "
 _READ = "draw read:"
 _LAYERS = "draw layers at:"
-"""What is noted of the places at which layers draw their weights: when each of them has done so."""
+"""What is noted of each layer that draws its weights: where, and when."""
 _COPY_OF = "@copy of drawn"
 """Attribute of a tensor that a method copies from one that was drawn, to another type or place: that one."""
 _FOLLOWED = frozenset({"looks-only", "copies"})
@@ -81,11 +81,8 @@ class Overwritten:
             self._interp.state.modes[name] = Setting(None, site)
         if event.entry.kind == "init" and not event.entry.in_place:
             # Each round of a loop that is run once more makes the layers of all rounds.
-            made = {self._interp.repeating or HEAP.clock}
-            before = self._interp.state.modes.get(_LAYERS + _place(site))
-            if before is not None and isinstance(before.value, frozenset):
-                made |= before.value
-            self._interp.state.modes[_LAYERS + _place(site)] = Setting(frozenset(made), site)
+            made = self._interp.repeating or HEAP.clock
+            self._interp.state.flags.setdefault(f"{_LAYERS}{_place(site)} {made}", site)
         dummy = is_dummy(self._interp, event.node, running(self._interp))
         if dummy is not None:
             name = f"{OVERWRITTEN}{_DUMMY}{_place(site)}"
@@ -378,8 +375,7 @@ class Overwritten:
         lost = {(name, made.birth), *(before.value if before is not None else ())}
         if lost.issuperset((one, made.birth) for one in self._parameters(made)):
             lost.add(("", made.birth))
-        layers = modes.get(_LAYERS + place)
-        count = len(layers.value) if layers is not None and isinstance(layers.value, frozenset) else 1
+        count = sum(1 for _ in interp.state.flags.starting(f"{_LAYERS}{place} "))
         every = sum(not one for one, _ in lost) >= count
         modes[OVERWRITTEN + place] = Setting(True if every else frozenset(lost), site)
 
