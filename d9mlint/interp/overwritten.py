@@ -10,7 +10,6 @@ path, only names a file, a run or an address: whatever it was put into text for 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,7 @@ from d9mlint.interp.events import (
     RepeatedEvent,
     ResultEvent,
 )
+from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.filled_in_loops import written
 from d9mlint.interp.listening import on, on_call_with_objects, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
@@ -72,8 +72,8 @@ class Overwritten:
         self._interp = interp
         self._drawing: dict[str, bool] = {}
         self._in_place: dict[str, RngEntry | None] = {}
-        self._made: Counter[str] = Counter()
-        """How many layers have drawn their weights at a place."""
+        self._made: dict[str, set[int]] = {}
+        """When layers have drawn their weights at a place."""
 
     @on(DrawEvent)
     def drawn(self, event: DrawEvent) -> None:
@@ -102,7 +102,8 @@ class Overwritten:
         """Count a layer. The count is no part of the state: what makes a layer would be run again for each of them."""
         if not self._interp.speculating:
             self._interp.loops.marked(_LAYERS + place)
-            self._made[place] += 1
+            # Each round of a loop that is run once more makes the layers of all rounds.
+            self._made.setdefault(place, set()).add(self._interp.repeating or HEAP.clock)
 
     @on_call_with_objects
     def call(self, event: CallEvent) -> None:
@@ -389,7 +390,7 @@ class Overwritten:
         lost = {(name, made.birth), *(before.value if before is not None else ())}
         if lost.issuperset((one, made.birth) for one in self._parameters(made)):
             lost.add(("", made.birth))
-        every = sum(not one for one, _ in lost) >= max(self._made[place], 1)
+        every = sum(not one for one, _ in lost) >= max(len(self._made.get(place, ())), 1)
         modes[OVERWRITTEN + place] = Setting(True if every else frozenset(lost), site)
 
 

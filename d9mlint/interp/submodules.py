@@ -8,6 +8,7 @@ from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import CONTAINERS, children, container_of, is_known
 from d9mlint.interp.devices import DEVICE
+from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.named_weights import has_no_weights, parts_of
 
@@ -60,7 +61,7 @@ def _is_none(interp: RunView, value: v.Value) -> bool:
     return value.api == tensors.PARAMETER or (value.type.startswith(_PLAIN) and not is_module(interp, value))
 
 
-_PLAIN = ("builtins.", DEVICE, v.GIVEN)
+_PLAIN = ("builtins.", DEVICE, NAMESPACE, v.GIVEN)
 
 
 def _is_leaf(interp: RunView, module: v.Value) -> bool:

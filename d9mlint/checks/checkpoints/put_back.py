@@ -44,6 +44,10 @@ class StatesPutBack(Rule):
     engines = remembered(set[Site])
     """Where what trains was made, whose states have none of RNGs."""
     put_back = remembered(list[PutBack])
+    by_hand = remembered(list[PutBack])
+    """Where what trains is given its state alone,"""
+    saves_itself = remembered(bool)
+    """and whether the program saves checkpoints, and no library does."""
     drawn_from = remembered(set[tuple[str, int]])
     """The RNGs that are drawn from, where they were seeded before, and in how many functions that libraries call."""
     drawn_later = remembered(set[str])
@@ -75,7 +79,7 @@ class StatesPutBack(Rule):
         rng = self.run.state.level(rng).parent or rng
         if self.run.state.level(rng).level != UNSEEDED:
             self.drawn_from.add((rng, self._called_back()))
-            if self.put_back:
+            if self.put_back or self.by_hand:
                 self.drawn_later.add(rng)
 
     @on(SeedEvent)
@@ -125,10 +129,24 @@ class StatesPutBack(Rule):
             self.put_back.append(PutBack(Where(self.run, call.node, call.api), name, made, depth))
             return
 
+    @on_method("load_state_dict")
+    def takes_state(self, call: CallEvent) -> None:
+        """What trains is given the state in a checkpoint that a library has saved, which the program has read itself."""
+        owner, entry = call.owner, self.run.entry
+        if entry is not None and isinstance(owner, v.Obj) and made_at(owner) in self.engines:
+            place, name = Where(self.run, call.node, call.api), ".".join(call.api.split(".")[-2:])
+            self.by_hand.append(PutBack(place, name, None, self._called_back()))
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-checkpoint") is not None)
+    def saves(self, call: CallEvent) -> None:
+        """The program saves a checkpoint itself: what that lacks is reported there."""
+        self.saves_itself = True
+
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
-        for one in self.put_back:
+        by_hand = [] if self.put_back or self.saves_itself else self.by_hand[:1]
+        for one in [*self.put_back, *by_hand]:
             stepped = (
                 {site: self.stepped[site] for site in self.stepped.known()} if one.made is not None else {}
             )
