@@ -845,6 +845,8 @@ def interchangeable(a: Value, b: Value) -> bool:
             and _is_plain(b)
             and _same_args(a.args, b.args)
         )
+    if isinstance(a, Partial) and isinstance(b, Partial):
+        return same(a.func, b.func) and _same_args(a.args, b.args)
     return isinstance(a, Member) and isinstance(b, Member) and a.name == b.name and a.owner is b.owner
 
 
