@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from d9mlint.base.findings import Severity
+from d9mlint.base.findings import BY_METHOD, BY_RESET, Severity
 from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
@@ -583,15 +583,18 @@ class Environments(Rule):
         name = "reset" if begins is None else place.subject.rpartition(".")[2]
         source = "OS entropy" if begins is None else "another seed in each run"
         env = self.resets_written.get(place.site, "env")
+        seeds: tuple[str, ...] = ()
         if begins is not None:
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
-            remedy = f"call `{env}.reset(seed=0)` once after creating it"
+            remedy, seeds = f"call `{env}.reset(seed=0)` once after creating it", (BY_RESET,)
             steps = self.step_values or self._steps_beside(place)
             no_seed = self.seeded_by_method or self.takes_no_seed or 4 in steps
             if place.subject == "vector" or no_seed:
+                seeds = (BY_METHOD,)
                 remedy = f"call `{env}.seed(0)` once after creating it: this `reset` takes no seed"
             elif place.subject == "own":
+                seeds = ()
                 remedy = "give this `reset` a parameter `seed`, pass it on, and pass `seed=0` once, after creating it"
             elif self.may_take_none and not steps:
                 remedy = f"{remedy}; before {self.may_take_none}, call its method `seed` instead"
@@ -602,6 +605,7 @@ class Environments(Rule):
             remedy,
             subject="environment" if place.subject in _RESETS else "handed",
             severity=Severity.WARNING if option else None,
+            remedy=seeds,
         )
 
 
