@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support import Program, block_settings, make_program, notebook, split_files, write_program
 from test_cases import FURTHER, _cases
@@ -16,6 +17,7 @@ from test_rule_pages import PAGES
 
 from d9mlint.base.source import make_source
 from d9mlint.config.settings import load_settings
+from d9mlint.fix import builders
 from d9mlint.fix_rounds import Fixed, fix
 from d9mlint.pipeline import check
 
@@ -1190,3 +1192,37 @@ def test_a_call_that_takes_its_seed_from_entropy_stays(project: Project) -> None
     )
     assert got.decode() == seeded
     assert [one.finding.code for one in fixed.result.items] == ["DET107"]
+
+
+HELPED = {
+    "DET111": "import gymnasium as gym\n\nenv = gym.make('CartPole-v1')\nobs, _ = env.reset()\nprint(obs)\n",
+    "DET701": "from vllm import LLM, SamplingParams\n\nprint(LLM('m').generate('a', SamplingParams(temperature=0.8)))\n",
+    "DET302": "import lightning as L\nfrom lightning.pytorch.cli import LightningCLI\nfrom torch import nn\n\n\n"
+    "class M(L.LightningModule):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.net = nn.Conv2d(3, 3, 3)\n\n"
+    "    def training_step(self, batch, i):\n        return self.net(batch).sum()\n\n\n"
+    "LightningCLI(M, seed_everything_default=1, trainer_defaults={'max_epochs': 3})\n",
+}
+
+
+@pytest.mark.parametrize("code", HELPED)
+def test_a_fix_does_not_depend_on_the_text_of_the_help(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text(HELPED[code], encoding="utf-8")
+    settings = load_settings(str(tmp_path), overrides={"cache": False, "jobs": 1, "select": [code]})
+
+    def edits() -> list[Any]:
+        found = [one.finding for one in check([str(tmp_path)], settings).items]
+        return [one.fix and one.fix.edits for one in found]
+
+    before, with_fixes = edits(), builders.with_fixes
+    assert before and all(before)
+    monkeypatch.setattr(
+        builders,
+        "with_fixes",
+        lambda findings, *more, **named: with_fixes(
+            [msgspec.structs.replace(one, help="do something") for one in findings], *more, **named
+        ),
+    )
+    assert edits() == before

@@ -214,3 +214,34 @@ def test_a_wrapper_of_many_functions_is_not_one_function_that_is_called_too_ofte
         tmp_path, {"a.py": f"{WRAPPED}{parts}{start}x = torch.ones(3)\n{calls}print(x + start())\n"}
     )
     assert [item.finding.code for item in result.items] == ["DET101"]
+
+
+PARTIAL = """
+import functools
+import torch
+import torch.nn.functional as F
+
+
+def activation(slope):
+    return functools.partial(F.leaky_relu, negative_slope=slope)
+
+
+def noise(p):
+    return functools.partial(F.dropout, p=p)
+
+
+def block(x, act):
+"""
+
+
+@pytest.mark.parametrize(("last", "codes"), [("activation(0.2)", []), ("noise(0.2)", ["DET101"])])
+def test_a_function_that_is_given_the_same_partial_call_does_the_same(
+    last: str, codes: list[str], tmp_path: Path
+) -> None:
+    """Each call makes it, and it is the function and the arguments that tell it apart."""
+    body = "    x = act(x)\n" + "    x = x + 1\n" * 400
+    calls = "    x = block(x, activation(0.2))\n" * 40
+    start = "if __name__ == '__main__':\n    x = torch.ones(3)\n"
+    program = f"{PARTIAL}{body}    return x\n\n\n{start}{calls}    print(block(x, {last}))\n"
+    result = lint(tmp_path, {"a.py": program})
+    assert ([item.finding.code for item in result.items], result.incomplete) == (codes, 0)

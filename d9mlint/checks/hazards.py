@@ -352,7 +352,7 @@ class Hazards(Rule):
                 # For generation a seed of the program is the remedy.
                 remedy=("rng", *entry.unless_seeded[:1])
                 if entry.rule == "DET701" and entry.unless_seeded
-                else (),
+                else tuple(map(str, next(iter(entry.passes.items()), ()))),
                 cause=self._seed_of(entry),
                 library=entry.library,
             )

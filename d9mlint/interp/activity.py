@@ -70,6 +70,7 @@ from d9mlint.interp.switches import (
     DETERMINISTIC,
     OP_DETERMINISM,
     TF_VARIABLES,
+    TrainerSwitch,
     in_dictionary,
     unpacked,
 )
@@ -356,7 +357,7 @@ class Activity:
     """What was applied whose gradient the program computes itself,"""
     gone_back = remembered(int)
     """and for how much of that a gradient was taken."""
-    trainer_switches = remembered_table(tuple[str, int], str)
+    trainer_switches = remembered_table(tuple[str, int], TrainerSwitch)
     """How the trainers that train are made deterministic, by the file and the end of the call that lets them train."""
 
     steps = remembered(list[str])
@@ -495,16 +496,20 @@ class Activity:
         if found is not None and name in found.entry.trains:
             self._runs(found, call, name)
 
-    def _switch(self, entry: RunnerEntry, api: str, node: Any) -> str:
+    def _switch(self, entry: RunnerEntry, api: str, node: Any) -> TrainerSwitch:
         """How to make a trainer deterministic, where its release can be. An argument that ``**options`` may hold already is
         given there: beside them, it would raise TypeError. So is what belongs into a dictionary that the call passes."""
         there = not entry.switches or self._interp.kb_matches(entry.library, entry.switches)
         options = unpacked(node) if entry.switch.endswith(f"`{api.rpartition('.')[2]}`") else ""
         if there and options:
-            return f"set {entry.switch.removeprefix('pass ').partition(' to ')[0]} in {options}"
-        return (in_dictionary(entry.switch, node) or entry.switch) if there else ""
+            wanted = entry.switch.removeprefix("pass ").partition(" to ")[0]
+            return TrainerSwitch(f"set {wanted} in {options}")
+        if not there:
+            return TrainerSwitch("")
+        item = next(iter(entry.switch_in.items()), None)
+        return in_dictionary(entry.switch_in, node) or TrainerSwitch(entry.switch, item)
 
-    def _switched_by(self, switch: str, node: Any) -> None:
+    def _switched_by(self, switch: TrainerSwitch, node: Any) -> None:
         here = self._interp.here(node)
         self.trainer_switches.setdefault((here.path, here.end), lambda: switch)
 

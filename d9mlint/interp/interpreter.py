@@ -142,7 +142,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.places import Where
     from d9mlint.interp.releases import ReleaseNames
     from d9mlint.interp.rng import Draw
-    from d9mlint.interp.switches import Switches
+    from d9mlint.interp.switches import Switches, TrainerSwitch
     from d9mlint.interp.violations import Violation
     from d9mlint.knowledge import Knowledge
 
@@ -657,9 +657,9 @@ class Interp:
             return mode
         return self._modes_before.setdefault((model, self.branch_number, HEAP.act.start), mode)
 
-    def trainer_switch(self, site: Site) -> str:
+    def trainer_switch(self, site: Site) -> TrainerSwitch | None:
         """How the trainer that trains at a place is made deterministic."""
-        return self.activity.trainer_switches.get((site.path, site.end)) or ""
+        return self.activity.trainer_switches.get((site.path, site.end))
 
     @property
     def training_loops(self) -> frozenset[str]:

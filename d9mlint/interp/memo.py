@@ -8,7 +8,7 @@ was never read does not matter. What the call wrote is written again, and object
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from d9mlint.interp import values as v
@@ -98,7 +98,16 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
         return ("any", held, value.option)
     if isinstance(value, v.Member):
         return ("member", value.name, shape(value.owner, depth + 1) if depth < SHAPE_DEPTH else 0)
+    if isinstance(value, v.Partial):
+        return ("partial", *_partial_shapes(value, depth + 1)) if depth < SHAPE_DEPTH else "partial"
     return id(value)
+
+
+def _partial_shapes(value: v.Partial, depth: int) -> Iterator[Any]:
+    args = value.args
+    yield shape(value.func, depth)
+    yield tuple(shape(one, depth) for one in args.pos)
+    yield tuple((name, shape(one, depth)) for name, one in sorted(args.kw.items()))
 
 
 def shapes(args: v.Args) -> Any:
@@ -316,6 +325,11 @@ class _Match:
         elif isinstance(then, v.Member) and isinstance(now, v.Member) and then.name == now.name:
             self.pair(then.owner, now.owner)
             return
+        elif isinstance(then, v.Partial) and isinstance(now, v.Partial):
+            if _is_given_alike(then.args, now.args):
+                for a, b in zip(_parts(then), _parts(now), strict=True):
+                    self.pair(a, b)
+                return
         elif isinstance(then, (v.Lit, v.Ext)) and v.same(then, now):
             return
         raise _Mismatch
@@ -356,8 +370,8 @@ class _Match:
         """A place holds the object that it held then: which is no other one elsewhere, then or now."""
         if isinstance(value, Tracked) and (value in self.objects or value in self.taken):
             self._bind(value, value)
-        elif isinstance(value, v.AnyOf):
-            for one in value.values:
+        elif isinstance(value, (v.AnyOf, v.Partial)):
+            for one in value.values if isinstance(value, v.AnyOf) else _parts(value):
                 self.stays(one)
 
     def _unchanged(self, read: Whole) -> None:
@@ -460,7 +474,19 @@ def _mentions(value: Any, objects: set[Tracked]) -> bool:
         return value.contents is not None and any(_mentions(one, objects) for one in value.contents[1])
     if isinstance(value, v.AnyOf):
         return any(_mentions(one, objects) for one in value.values)
+    if isinstance(value, v.Partial):
+        return any(_mentions(one, objects) for one in _parts(value))
     return isinstance(value, Tracked) and value in objects
+
+
+def _parts(value: v.Partial) -> tuple[v.Value, ...]:
+    """What a partial call holds: the function and its arguments."""
+    return (value.func, *value.args.pos, *value.args.kw.values())
+
+
+def _is_given_alike(a: v.Args, b: v.Args) -> bool:
+    """Whether two calls have arguments of the same number and names, in the same order."""
+    return len(a.pos) == len(b.pos) and list(a.kw) == list(b.kw) and (a.star, a.dstar) == (b.star, b.dstar)
 
 
 def _plain(value: Any) -> bool:
@@ -491,9 +517,7 @@ def _like(then: Tracked, now: Tracked) -> bool:
             (then.api, then.type, then.file, then.likely, then.package)
             == (now.api, now.type, now.file, now.likely, now.package)
             and (then.node is now.node or then.type == TENSOR)
-            and len(a.pos) == len(b.pos)
-            and list(a.kw) == list(b.kw)
-            and (a.star, a.dstar) == (b.star, b.dstar)
+            and _is_given_alike(a, b)
         )
     return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import graphs
 from d9mlint.interp import values as v
@@ -65,16 +65,23 @@ def unpacked(node: Any) -> str:
     return f"`{texts[0]}`" if len(texts) == 1 and texts[0] != "..." else "what the trainer is given"
 
 
-def in_dictionary(switch: str, node: Any) -> str:
-    """The help "pass `name={...}`" for a call that passes a dictionary by this name already: beside it, a second one is a
-    syntax error. Empty for other calls."""
-    name, _, item = switch.removeprefix("pass `").partition("`")[0].partition("={")
+class TrainerSwitch(NamedTuple):
+    """How a trainer is made deterministic: the help, and, where it takes the switch in a dictionary, the argument for that
+    with the item."""
+
+    help: str
+    item: tuple[str, str] | None = None
+
+
+def in_dictionary(items: dict[str, str], node: Any) -> TrainerSwitch | None:
+    """The switch for a call that passes the dictionary already that has to have it: beside it, a second one is a syntax
+    error. None for other calls."""
     keywords = node.keywords if isinstance(node, m.Call) else []
-    given = next((one.value for one in keywords if item and one.name == name), None)
-    if given is None:
-        return ""
-    place = given.id if isinstance(given, m.Name) else name
-    return f"add `{item.removesuffix('}')}` to `{place}`"
+    for one in keywords:
+        if one.name is not None and one.name in items:
+            place = one.value.id if isinstance(one.value, m.Name) else one.name
+            return TrainerSwitch(f"add `{items[one.name]}` to `{place}`", (one.name, items[one.name]))
+    return None
 
 
 def _off_in_some(value: v.Value) -> bool:

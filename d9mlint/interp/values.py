@@ -349,16 +349,9 @@ class Cls:
         self._external: list[str] | None = None
 
     def mro(self) -> tuple[Cls, ...]:
-        """The project classes this one inherits from, itself first, depth first, each once."""
+        """The project classes this one inherits from, itself first, in the order in which Python looks into them."""
         if not self._mro:
-            seen: dict[Cls, None] = {}
-            stack: list[Cls] = [self]
-            while stack:
-                cls = stack.pop()
-                if cls not in seen:
-                    seen[cls] = None
-                    stack.extend(b for b in reversed(cls.bases) if isinstance(b, Cls))
-            self._mro = tuple(seen)
+            self._mro = _linearized(self)
         return self._mro
 
     def external_bases(self) -> list[str]:
@@ -387,6 +380,37 @@ class Cls:
 
     def __repr__(self) -> str:
         return f"Cls({self.cls.qualname})"
+
+
+def _linearized(cls: Cls) -> tuple[Cls, ...]:
+    """The project classes that a class inherits from: a base that several of them have follows all of these."""
+    chain: dict[Cls, None] = {}
+    while True:
+        chain[cls] = None
+        bases = [base for base in cls.bases if isinstance(base, Cls)]
+        if len(bases) != 1 or bases[0] in chain:
+            break
+        cls = bases[0]
+        if cls._mro:
+            return (*chain, *cls._mro)
+    if len(bases) > 1:
+        # Should it be a base of one of its bases.
+        cls._mro = (cls,)
+        cls._mro = (cls, *_merged([*(list(base.mro()) for base in bases), bases]))
+        return (*chain, *cls._mro[1:])
+    return tuple(chain)
+
+
+def _merged(orders: list[list[Cls]]) -> list[Cls]:
+    """Classes in an order that agrees with all of several orders, as far as there is one."""
+    merged: list[Cls] = []
+    while orders := [order for order in orders if order]:
+        heads = [order[0] for order in orders]
+        later = {cls for order in orders for cls in order[1:]}
+        chosen = next((head for head in heads if head not in later), heads[0])
+        merged.append(chosen)
+        orders = [[cls for cls in order if cls is not chosen] for order in orders]
+    return merged
 
 
 class Inst(Tracked):
@@ -845,6 +869,8 @@ def interchangeable(a: Value, b: Value) -> bool:
             and _is_plain(b)
             and _same_args(a.args, b.args)
         )
+    if isinstance(a, Partial) and isinstance(b, Partial):
+        return same(a.func, b.func) and _same_args(a.args, b.args)
     return isinstance(a, Member) and isinstance(b, Member) and a.name == b.name and a.owner is b.owner
 
 

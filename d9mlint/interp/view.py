@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Orders
     from d9mlint.interp.places import Where
     from d9mlint.interp.state import Rng, Setting, Site, StateTable, Ways
-    from d9mlint.interp.switches import Switches
+    from d9mlint.interp.switches import Switches, TrainerSwitch
     from d9mlint.ir import nodes as m
     from d9mlint.knowledge import Knowledge
     from d9mlint.project.modules import ModuleFile, Modules
@@ -157,7 +157,7 @@ class RunView(Protocol):
     def switches(self) -> Switches:
         """How determinism is switched on and off."""
 
-    def trainer_switch(self, site: Site) -> str:
+    def trainer_switch(self, site: Site) -> TrainerSwitch | None:
         """How the trainer that trains at a place is made deterministic."""
 
     @property

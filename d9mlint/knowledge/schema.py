@@ -630,7 +630,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     ``literal``: a value that is the default of an option of the program is none that it has chosen; it is not
     reported. ``subject`` is what the finding is about, where that is not the call as written. ``help_beside`` replaces
-    ``help`` where all of ``beside`` hold, or may.
+    ``help`` where all of ``beside`` hold, or may. ``passes`` is the argument that the fix passes, with its value.
     """
 
     id: str
@@ -638,6 +638,7 @@ class HazardEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     rule: str
     message: str
     help: str
+    passes: dict[str, int] = {}
     beside: list[Condition] = []
     help_beside: str = ""
     apis: list[str] = []
@@ -1297,8 +1298,9 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     and ``adds`` those that add an object, or one of the class that they are given, to those that it was made with.
     ``inputs``: the module that it wraps (see the role ``wraps``) is called with inputs that it moves to the device.
     ``constructs``: making one trains. ``switch`` says how to make it deterministic, in the releases ``switches`` if they
-    are named, and ``resets`` in which releases making one turns deterministic mode off unless its argument asks for it;
-    ``environment`` are the variables that making it deterministic sets.
+    are named, ``switch_in`` names the argument that takes this in a dictionary, with the item, and ``resets`` in which
+    releases making one turns deterministic mode off unless its argument asks for it; ``environment`` are the variables that
+    making it deterministic sets.
     """
 
     id: str
@@ -1326,6 +1328,7 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     inputs: bool = False
     constructs: bool = False
     switch: str = ""
+    switch_in: dict[str, str] = {}
     switches: str = ""
     resets: str = ""
     environment: dict[str, str] = {}

@@ -72,6 +72,7 @@ class Sampling(Rule):
             "`SamplingParams` with a temperature and no `seed`: samples depend on how requests are scheduled",
             "pass `seed=0`, or `temperature=0.0`",
             subject=call.api,
+            remedy=("seed", "0"),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from d9mlint.base.findings import Severity
+from d9mlint.base.findings import BY_METHOD, BY_RESET, Severity
 from d9mlint.base.options import given_in_words
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
@@ -487,6 +487,7 @@ class Environments(Rule):
                 if "..." not in space
                 else "pass `seed=0` where the space is made",
                 subject="space",
+                remedy=() if sample.site in self.of_several else (BY_METHOD,),
             )
         for kind, draw in self.own_draws.items():
             if kind not in self.own_seeded:
@@ -591,17 +592,21 @@ class Environments(Rule):
         name = "reset" if begins is None else place.subject.rpartition(".")[2]
         source = "OS entropy" if begins is None else "another seed in each run"
         env = self.resets_written.get(place.site, "env")
+        seeds: tuple[str, ...] = ()
         if begins is not None:
             remedy = f"call `env.{begins.more[0]}(0)` once, before the first episode"
         if not remedy:
-            once, number = (_EACH, "...") if place.site in self.of_several else (" after creating it", "0")
-            remedy = f"call `{env}.reset(seed={number})` once{once}"
+            several = place.site in self.of_several
+            once, number = (_EACH, "...") if several else (" after creating it", "0")
+            remedy, seeds = f"call `{env}.reset(seed={number})` once{once}", (BY_RESET,)
             steps = self.step_values or self._steps_beside(place)
             no_seed = self.seeded_by_method or self.takes_no_seed or 4 in steps
             if place.subject == "vector" or no_seed:
+                seeds = (BY_METHOD,)
                 remedy = f"call `{env}.seed({number})` once{once}: this `reset` takes no seed"
             elif place.subject == "own":
-                handing = "pass on a different seed to each environment" if once == _EACH else "pass it on"
+                seeds = ()
+                handing = "pass on a different seed to each environment" if several else "pass it on"
                 remedy = f"give this `reset` a parameter `seed`, {handing}, and pass `seed=0` once, after creating it"
             elif self.may_take_none and not steps:
                 remedy = f"{remedy}; before {self.may_take_none}, call its method `seed` instead"
@@ -612,6 +617,7 @@ class Environments(Rule):
             remedy,
             subject="environment" if place.subject in _RESETS else "handed",
             severity=Severity.WARNING if option else None,
+            remedy=() if place.site in self.of_several else seeds,
         )
 
 

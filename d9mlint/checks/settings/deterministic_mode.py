@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, TypeVar
 
-from d9mlint.base.findings import VARIABLE, WARNS, Confidence, Severity, Step
+from d9mlint.base.findings import ITEM_OF, VARIABLE, WARNS, Confidence, Severity, Step
 from d9mlint.base.options import given_in_words, giving_help
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import MODE as RAISING
@@ -269,7 +269,9 @@ class DeterministicMode(Rule):
         unless = "" if setting.option or process else self.run.switches.torch_unless
         # Before there is a mode, the help is about a later release.
         warns = self.run.kb_matches("torch", ">=1.11") or self.run.kb_matches("torch", "<1.7")
-        trainer = self.run.trainer_switch(place.site)
+        switch = self.run.trainer_switch(place.site)
+        trainer = switch.help if switch is not None else ""
+        item = switch.item if switch is not None and not setting.option else None
         if trainer and self.run.kb_matches("lightning", "<1.7"):
             # Its trainers take True and False alone.
             warns = False
@@ -296,6 +298,7 @@ class DeterministicMode(Rule):
                 RAISING,
                 *((WARNS,) if not setting.option and warns else ()),
                 *(("option",) if setting.option else ("trainer",) if trainer else ()),
+                *((f"{ITEM_OF}{item[0]}={item[1]}",) if item is not None else ()),
                 *(("process",) if process else ()),
                 *((VARIABLE,) if help.startswith(CUBLAS_HELP) else ()),
             ),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from d9mlint.base.findings import ALSO, NUMBER, REPEATED, Edit, Finding, Fix, Step
+from d9mlint.base.findings import ALSO, BY_METHOD, BY_RESET, NUMBER, REPEATED, Finding, Fix, Step
 from d9mlint.fix.builders import changes
 from d9mlint.fix.builders.arguments import GENERATOR, torch_generator, wished
 from d9mlint.fix.builders.code import Code
@@ -337,8 +337,8 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
     # One that is handed to a library is seeded there, and what a library wraps by what it says.
     if not isinstance(call.func, ast.Attribute) or finding.subject == "handed":
         return None
-    by_method = ".seed(0)`" in (finding.help or "")
-    if finding.subject != "space" and not by_method and "reset(seed=0)" not in (finding.help or ""):
+    by_method = BY_METHOD in finding.remedy
+    if not by_method and BY_RESET not in finding.remedy:
         return None
     owner = call.func.value
     space = ""
@@ -439,17 +439,7 @@ def _is_none(value: ast.expr) -> bool:
 
 def sampling_params(context: Context, finding: Finding) -> Fix | None:
     """DET701: the seed of an engine or of sampling parameters; one at the start of the program for other generation."""
-    if _rng(finding):
-        return seed_block(context, finding)
-    found = context.call(finding)
-    if found is None:
-        return None
-    code, call = found
-    passed = _PASSED.match(finding.help or "")
-    if passed is None:
-        return None
-    edits: tuple[Edit, ...] | None = changes.set_argument(code, call, passed[1], passed[2])
-    return made(f"pass `{passed[1]}={passed[2]}`", edits)
+    return seed_block(context, finding) if _rng(finding) else wished(context, finding)
 
 
 def seeded_split(context: Context, finding: Finding) -> Fix | None:
@@ -459,9 +449,6 @@ def seeded_split(context: Context, finding: Finding) -> Fix | None:
         return seed_block(context, finding)
     return torch_generator(context, finding) if finding.subject == GENERATOR else wished(context, finding)
 
-
-_PASSED = re.compile(r"pass `(\w+)=(\d+)`")
-"""An argument and its value that the text of a remedy names first."""
 
 BUILDERS: dict[str, Callable[[Context, Finding], Fix | None]] = {
     **dict.fromkeys(MISSING, seed_block),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Sequence
 
 from d9mlint.base.findings import (
+    ITEM_OF,
     RAISES,
     RECURRENT,
     UNCOVERED,
@@ -123,11 +123,6 @@ def deterministic_mode(context: Context, finding: Finding) -> Fix | None:
     return made("enable deterministic algorithms", edits, path=entry)
 
 
-_DICTIONARY = re.compile(r"pass `(\w+)=(\{.*?\})` to ")
-_ITEM = re.compile(r"add `(.*?)` to `(\w+)`")
-"""What the help of a trainer asks for that takes its switch in a dictionary: the dictionary, or one more item of it."""
-
-
 def _defaults(context: Context, finding: Finding) -> Fix | None:
     """The switch in the dictionary of arguments that the reported call passes; None where it takes none, or that is written
     elsewhere."""
@@ -136,16 +131,19 @@ def _defaults(context: Context, finding: Finding) -> Fix | None:
         return None
     code, call = found
     path = finding.path
-    whole, item = _DICTIONARY.match(finding.help or ""), _ITEM.match(finding.help or "")
-    if whole is not None:
-        edits = changes.set_argument(code, call, whole[1], whole[2])
-        return made(f"pass `{whole[1]}={whole[2]}`", edits, path=path)
-    given = changes.argument(call, item[2]) if item is not None else None
-    if item is None or not isinstance(given, ast.Dict):
+    word = next((one.removeprefix(ITEM_OF) for one in finding.remedy if one.startswith(ITEM_OF)), "")
+    if not word:
+        return None
+    name, _, item = word.partition("=")
+    given = changes.argument(call, name)
+    if given is None:
+        edits = changes.set_argument(code, call, name, f"{{{item}}}")
+        return made(f"pass `{name}={{{item}}}`", edits, path=path)
+    if not isinstance(given, ast.Dict):
         return None
     start = code.start(given) + 1
-    text = f"{item[1]}, " if given.keys else item[1]
-    return made(f"add `{item[1]}`", (Edit(start, start, text),), path=path)
+    text = f"{item}, " if given.keys else item
+    return made(f"add `{item}`", (Edit(start, start, text),), path=path)
 
 
 def _trainers(context: Context, finding: Finding, code: Code) -> list[ast.Call]:
