@@ -2288,6 +2288,28 @@ def test_a_model_that_is_given_from_outside_is_named_as_it_is_called(tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("made", "computed", "named"),
+    [
+        ("torch.nn.Linear(3, 3)", "somelib.loss(model(x), table)", "somelib.loss"),
+        ("Net(3)", "model(x).sum()", "the result of `otherlib.Net"),
+        ("torch.nn.Linear(3, 3)", "model(x).sum()", "somelib.configure"),
+    ],
+)
+def test_unknown_ops_are_named_where_a_gradient_is_taken_before_others(
+    tmp_path: Path, made: str, computed: str, named: str
+) -> None:
+    text = (
+        "import somelib\nimport torch\nfrom otherlib import Net\n\ntorch.manual_seed(0)\nsomelib.configure(1)\n"
+        f"table = somelib.table(3).rows()\nmodel = {made}.cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nx = torch.ones(1, 3).cuda()\n"
+        f"for _ in range(10):\n    loss = {computed}\n    loss.backward()\n    optimizer.step()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    (note,) = [one.message for one in found.flow if one.beside]
+    assert named in note and note.endswith("are not known")
+
+
+@pytest.mark.parametrize(
     ("layer", "begins"),
     [
         (

@@ -49,7 +49,7 @@ from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OF_CUDNN
-from d9mlint.interp.tensors import is_still, no_gradient
+from d9mlint.interp.tensors import TENSOR, detached, is_still, no_gradient
 from d9mlint.interp.text import node_text
 from d9mlint.ir.traversal import called_name
 from d9mlint.ir.unread import UNKNOWN as UNREAD
@@ -60,6 +60,10 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 K = TypeVar("K", bound=Hashable)
+
+_UNKNOWN, _COMPUTES, _VARIES = range(3)
+"""Grounds for that the mode may change something in a call: nobody knows its ops; neither, but it is given tensors that have
+a gradient, or models; it is known to vary."""
 
 MODE = "torch.use_deterministic_algorithms(True)"
 CUBLAS_HELP = f'set os.environ["{CUBLAS}"] = ":4096:8" before torch is imported'
@@ -82,20 +86,19 @@ class DeterministicMode(Rule):
     """Whether a process that the program starts afresh sets the mode itself."""
     late = remembered(bool)
     used = marks_path(bool)
-    changed = remembered_table(tuple[str, ...], bool)
-    """What deterministic mode may change of what the program calls, by the modes with which it does not; whether it is
-    known to change anything of one of them."""
-    layers = remembered_table(tuple[str, int, tuple[str, ...]], bool)
+    changed = remembered_table(tuple[str, ...], int)
+    """What deterministic mode may change of what the program calls, by the modes with which it does not; how much speaks
+    for it."""
+    layers = remembered_table(tuple[str, int, tuple[str, ...]], int)
     """The modules of libraries whose backward pass alone it may change, by where they are made, with the same modes."""
     passed_back = remembered_table(tuple[str, int], bool)
     """Whether any call of such a module has a backward pass, by where it is made: of one that is not in the table nothing
     is known."""
-    wrappers = remembered_table(tuple[str, int], bool)
+    wrappers = remembered_table(tuple[str, int], int)
     iterated = remembered_table(tuple[str, int], bool)
     """What code that is not known makes of loaders, by where that is, and what of it is iterated."""
-    reasons = noted(list[tuple[Hashable, Step, bool]])
-    """What the first of each of these was, by its key, and whether that is known to vary: nobody knows what ops the others
-    are."""
+    reasons = noted(list[tuple[Hashable, Step, int]])
+    """What the first of each of these was, by its key, and how much speaks for it."""
     hidden = remembered_table(str, bool)
     """What gave models, called with gradients, of which nobody knows what ops they call."""
 
@@ -106,7 +109,7 @@ class DeterministicMode(Rule):
         if name != call.api and makes_module(self.run, name):
             # Where it was made, it has been looked at.
             return
-        if not self.changed.get(()) and (() not in self.changed or has_known_ops(self.run, call)):
+        if self.changed.get(()) != _VARIES and self._speaks_more(self._grounds(call)):
             made = self.run.here(call.node)
             for excused in changes(self.run, call):
                 if not excused and wraps_loader(self.run, call):
@@ -116,11 +119,23 @@ class DeterministicMode(Rule):
                 else:
                     self._note(self.changed, excused, call)
 
-    def _note(self, of: Table[K, bool], key: K, call: CallEvent) -> None:
+    def _speaks_more(self, grounds: int) -> bool:
+        """Whether more speaks for something than for what was noted before."""
+        return () not in self.changed or self.changed[()] < grounds
+
+    def _grounds(self, call: CallEvent) -> int:
+        """How much speaks for that the mode changes something in a call."""
+        if has_known_ops(self.run, call):
+            return _VARIES
+        values = (call.owner or v.NONE, *call.args.values())
+        given = (one for value in values for one in v.alternatives(value))
+        return _COMPUTES if any(_has_gradient(self.run, one) for one in given) else _UNKNOWN
+
+    def _note(self, of: Table[K, int], key: K, call: CallEvent) -> None:
         """Note that the mode may change something in a call."""
-        known = has_known_ops(self.run, call)
-        if key not in of or (known and not of[key]):
-            of[key] = known
+        grounds = self._grounds(call)
+        if key not in of or grounds > of[key]:
+            of[key] = grounds
             name = call.api.removesuffix(CALLED)
             name = called_name(call.node) if name.startswith("?") else name
             text = f"`{name}`" if name else "what is called here"
@@ -128,10 +143,10 @@ class DeterministicMode(Rule):
                 text = "a line that cannot be parsed"
             reason = (
                 f"{text} may differ between runs without the mode"
-                if known
+                if grounds == _VARIES
                 else f"the ops of {text} are not known"
             )
-            self.reasons.add((key, Step(*self.run.here(call.node), reason, beside=True), known))
+            self.reasons.add((key, Step(*self.run.here(call.node), reason, beside=True), grounds))
 
     @on(ObjectCallEvent)
     def called(self, event: ObjectCallEvent) -> None:
@@ -143,13 +158,15 @@ class DeterministicMode(Rule):
         if layer and event.obj.node is not None and event.obj.file is not None:
             module = (event.obj.file.path, event.obj.node.end)
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
-        if not still and is_unknown_result(self.run, event.obj) and () not in self.changed:
-            self.changed[()] = False
+        on_tensors = any(isinstance(one, v.Obj) and one.type == TENSOR for one in event.args.values())
+        grounds = _COMPUTES if on_tensors else _UNKNOWN
+        if not still and is_unknown_result(self.run, event.obj) and self._speaks_more(grounds):
+            self.changed[()] = grounds
             # What a function was given from outside was made by no call.
             given = f"`{node_text(event.node, event.obj.api)}`"
             what = given if event.obj.node is None else f"the result of `{event.obj.api}`"
             step = Step(*self.run.here(event.node), f"the ops of {what} are not known", beside=True)
-            self.reasons.add(((), step, False))
+            self.reasons.add(((), step, grounds))
         made: v.Value | None = event.obj
         while isinstance(made, v.Obj):
             if self.run.kb.role(made.api, "hides-ops") is not None and not no_gradient(self.run):
@@ -175,9 +192,9 @@ class DeterministicMode(Rule):
             and may_change(self.run.kb, decorator.name)
             and () not in self.changed
         ):
-            self.changed[()] = False
+            self.changed[()] = _UNKNOWN
             reason = f"the ops of what `{decorator.name}` decorates are not known"
-            self.reasons.add(((), Step(*self.run.here(event.node), reason, beside=True), False))
+            self.reasons.add(((), Step(*self.run.here(event.node), reason, beside=True), _UNKNOWN))
 
     @on_call("torch.use_deterministic_algorithms", "torch.set_deterministic")
     def mode(self, call: CallEvent) -> None:
@@ -336,8 +353,8 @@ class DeterministicMode(Rule):
         )
 
     def _matters(self) -> tuple[bool, Step | None]:
-        """Whether deterministic mode may change something beside the ops that are reported, and the first such thing: one of
-        which it is known, if there is any."""
+        """Whether deterministic mode may change something beside the ops that are reported, and the first such thing for
+        which most speaks."""
         if self.run.exhausted:
             return True, None
         found: list[tuple[Hashable, tuple[str, ...]]] = [
@@ -350,8 +367,8 @@ class DeterministicMode(Rule):
             ),
         ]
         deciding = {key for key, modes in found if not any(map(self._is_on, modes))}
-        reasons = [(step, known) for key, step, known in self.reasons if key in deciding]
-        first = next((step for step, known in reasons if known), reasons[0][0] if reasons else None)
+        reasons = [(grounds, step) for key, step, grounds in self.reasons if key in deciding]
+        _, first = max(reasons, key=lambda one: one[0], default=(_UNKNOWN, None))
         return bool(deciding), first
 
     def _is_on(self, mode: str) -> bool:
@@ -483,3 +500,12 @@ def _is_trial(run: RunView) -> bool:
     return (
         entry is not None and has_main_guard(entry) and bool(entry.facts.classes) and only_tries_gradient(run)
     )
+
+
+def _has_gradient(run: RunView, value: v.Value) -> bool:
+    """Whether a value is a model, or a tensor of which a gradient may be taken."""
+    if isinstance(value, v.Obj) and value.type == TENSOR:
+        return not detached(value)
+    if isinstance(value, v.Inst):
+        return value.cls.find("forward") is not None
+    return isinstance(value, v.Obj) and is_module(run, value)
