@@ -60,17 +60,52 @@ def lower_module(text: str) -> Lowered:
 
 def _parsed(text: str, pieces: list[str]) -> cst.Module:
     """The tree of a text. Blocks that are indented with tabs in one line and with spaces in the next are read as
-    Python reads them, which libcst does not: with spaces alone, and the same tokens."""
+    Python reads them, which libcst does not: with spaces alone, and the same tokens. ``async`` may be a name, as it was
+    before Python 3.7: ``x.cuda(async=True)``."""
     try:
         return cst.parse_module(text)
     except cst.ParserSyntaxError:
+        instead = _instead_of_async(pieces)
+        named = text if instead is None else "".join(instead)
         spaced = "".join(
             piece if k % 2 else _INDENTATION_WITH_TABS.sub(lambda found: found[0].expandtabs(8), piece)
-            for k, piece in enumerate(pieces)
+            for k, piece in enumerate(instead or pieces)
         )
-        if spaced == text or not is_python(text):
+        if spaced == text or not is_python(named):
             raise
-        return cst.parse_module(spaced)
+        tree = cst.parse_module(spaced)
+        return tree if instead is None else tree.visit(_Async())
+
+
+_ASYNC = "async"
+_NAME = "\u0430sync"
+"""Stands for ``async`` where that is a name: as long, and written by nobody (its first letter is Cyrillic)."""
+
+
+def _instead_of_async(pieces: list[str]) -> list[str] | None:
+    """The pieces of a text with another name in place of ``async`` where that begins no statement and no loop; None where
+    there is no such place."""
+    found = [
+        k
+        for k in range(1, len(pieces), 2)
+        if pieces[k] == _ASYNC
+        and (
+            k + 2 >= len(pieces) or pieces[k + 1].strip(" \t") or pieces[k + 2] not in ("def", "for", "with")
+        )
+    ]
+    if not found:
+        return None
+    instead = list(pieces)
+    for k in found:
+        instead[k] = _NAME
+    return instead
+
+
+class _Async(cst.CSTTransformer):
+    """Gives names back that another name stands for."""
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.Name:
+        return updated_node.with_changes(value=_ASYNC) if updated_node.value == _NAME else updated_node
 
 
 def _placed(tokens: Tokens, text: str) -> Tokens:
