@@ -1553,6 +1553,7 @@ def _callbacks(
                     _rank(interp, api, one, args, node, owner)
                     continue
                 passed = processes.of_task(interp, owner, api, args) if value is args.get("func", 0) else _ANY
+                passed = processes.launched_with(interp, api, value, args, owner) or passed
                 if rounds is not None and carry is not None:
                     passed = carried.given_to_first(interp, rounds, carry)
                 elif rounds is not None:

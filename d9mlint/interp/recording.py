@@ -708,6 +708,8 @@ ORDERS = {
 }
 ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
+    "passes-on": "runs the function that it is given with what it is given for it",
+    "passes-sequence": "takes the arguments for that function in a sequence",
     "hides-ops": "gives a model of which it is not known what ops it calls",
     "applies-to-items": "keeps functions for items of data and calls them where it is called itself",
     "initializes": "runs a method of its receiver to make its weights",

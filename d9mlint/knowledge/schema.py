@@ -231,6 +231,8 @@ Role = Literal[
     "own-gradients",
     "parses-class",
     "parts",
+    "passes-on",
+    "passes-sequence",
     "places-on-devices",
     "plain-object",
     "processor-count",

@@ -250,6 +250,33 @@ def given_to_task(api: str, args: v.Args) -> v.Args | None:
     return handed_on(args.get("args", 1), args.get("kwds", 2)) if name in ("apply", "apply_async") else None
 
 
+def launched_with(
+    interp: RunView, api: str, func: v.Value, args: v.Args, owner: v.Value | None
+) -> v.Args | None:
+    """The arguments with which a library runs a function that it is given with them; None where it is not known to."""
+    name = f"{owner.type}{api[1:]}" if isinstance(owner, v.Obj) and api.startswith("*.") else api
+    role = interp.kb.role(name, "passes-on")
+    if role is None or func is not args.get(role.arg, role.pos):
+        return None
+    sequence = interp.kb.role(name, "passes-sequence")
+    if sequence is not None:
+        named = next((args.get(one, (sequence.pos or 0) + 1) for one in sequence.more), None)
+        passed = handed_on(args.get(sequence.arg, sequence.pos), named)
+    elif "rest" in role.more:
+        kept = {name: one for name, one in args.kw.items() if name != role.arg}
+        passed = v.Args(args.pos[1:], kept, args.star, args.dstar)
+    else:
+        passed = v.NO_ARGS
+    known = {"receiver": owner or v.UNKNOWN, "rank": v.Obj(RANK)}
+    takes_any = not isinstance(func, v.Func) or bool(func.fn.params)
+    first = [
+        known[one] if one in known else args.get(one) or v.UNKNOWN
+        for one in role.more
+        if one != "rest" and (one in known or takes_any)
+    ]
+    return v.Args([*first, *passed.pos], passed.kw, passed.star, passed.dstar)
+
+
 _ANY = v.Args(star=True, dstar=True)
 
 
