@@ -65,6 +65,7 @@ from d9mlint.interp.context import (
     PLAYED,
     QUIET,
     RESTORED,
+    REUSED,
     TAKEN_UP,
     TRAINING_CONTEXT,
 )
@@ -2512,6 +2513,9 @@ def enter(
             if is_gradient_switch(one):
                 names += _gradient_context(one.args.get("mode", 0))
                 restores.append(partial(interp.reset_mode, QUIET, recorded))
+            reuses = interp.kb.role(one.api, "reuses-variables")
+            if reuses is not None and all_hold(one.args, reuses.when) is True:
+                names.append(REUSED)
             switched = [entry for entry in interp.kb.rng(one.api) if entry.at == "use" and entry.sets]
             if switched:
                 modes = interp.state.modes.save()

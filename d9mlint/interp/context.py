@@ -53,6 +53,8 @@ ASKED_FOR_FORM = "@asked for form"
 """Active while an item is made that the program asks for nothing but its form."""
 PARSED = "@parsed"
 """Active while an instance is made whose fields the command line or a file may give."""
+REUSED = "@reused"
+"""Active where TensorFlow 1 takes variables that there are in place of new ones."""
 FROZEN = "frozen"
 """Active in a module whose parameters do not require grad."""
 

@@ -708,6 +708,7 @@ ORDERS = {
 }
 ROLES = {
     "applies": "runs a method of its receiver with weights that are kept outside of it",
+    "reuses-variables": "is a context in which variables are taken that there are",
     "passes-on": "runs the function that it is given with what it is given for it",
     "passes-sequence": "takes the arguments for that function in a sequence",
     "hides-ops": "gives a model of which it is not known what ops it calls",

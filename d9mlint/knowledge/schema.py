@@ -282,6 +282,7 @@ Role = Literal[
     "takes-states",
     "trains-in-epochs",
     "resumes-training",
+    "reuses-variables",
     "rounds-down",
     "runs-python",
     "same-elements",
@@ -699,7 +700,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``only_env``: it holds only where these environment variables have one of these values (an empty one: are not
     set).
     ``unless_inside``: contexts in which it need not draw: of ``with`` or a decorator, or, with ``library.*``, anything
-    that this library calls.
+    that this library calls, or ``@reused``, where variables are taken that there are.
     ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
     without one: Keras before 2.4 was no other name for ``tf.keras``.
     ``in_place``: it changes an argument, its receiver or a graph; what it gives is not all that it does.
