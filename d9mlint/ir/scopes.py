@@ -149,12 +149,14 @@ def library_name(facts: m.FileFacts, function: m.Function, dotted: str) -> str:
     """The full name of what a function calls by a name, as its imports and those of its module say; empty where the name
     is that of a variable."""
     first, dot, rest = dotted.partition(".")
-    for scope in (function, facts.functions[0]):
-        if times_stored(scope, first):
-            return ""
+    scope = function
+    while not times_stored(scope, first):
         if first in imported_names(scope):
             return f"{imported_names(scope)[first]}{dot}{rest}"
-    return dotted
+        if scope is facts.functions[0]:
+            return dotted
+        scope = facts.functions[max(scope.parent, 0)]
+    return ""
 
 
 def bound_names(facts: m.FileFacts) -> frozenset[str]:
