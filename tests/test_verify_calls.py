@@ -332,7 +332,9 @@ def _shown(line: str) -> str:
 def made_for(tmp_path: Path, text: str, cases: list[Case], indent: str) -> list[Recipe]:
     """The first recipe that is run for each line."""
     start = text.count("\n") + 1
-    lines = [f"{indent}total += tf.reduce_sum({case.line})" if indent else _shown(case.line) for case in cases]
+    lines = [
+        f"{indent}total += tf.reduce_sum({case.line})" if indent else _shown(case.line) for case in cases
+    ]
     (tmp_path / "train.py").write_text(
         "\n".join([text.rstrip("\n"), *lines, "tape.gradient(total, logits)" if indent else ""])
     )
