@@ -189,6 +189,10 @@ class RepeatedEvent(NamedTuple):
 
     names: frozenset[str]
 
+    def named(self, prefix: str) -> list[str]:
+        """What follows a prefix in the names that begin with it."""
+        return sorted(one.removeprefix(prefix) for one in self.names if one.startswith(prefix))
+
 
 class GlobalDrawEvent(NamedTuple):
     """A generator that a library keeps is drawn from, seeded or not."""

@@ -94,9 +94,8 @@ class Overwritten:
     @on(RepeatedEvent)
     def drawn_once_more(self, event: RepeatedEvent) -> None:
         """A call that makes layers is taken over from an earlier one: it makes one more at each of the places, at least."""
-        for name in sorted(event.names):
-            if name.startswith(_LAYERS):
-                self._made_at(name.removeprefix(_LAYERS))
+        for place in event.named(_LAYERS):
+            self._made_at(place)
 
     def _made_at(self, place: str) -> None:
         """Count a layer. The count is no part of the state: what makes a layer would be run again for each of them."""

@@ -607,7 +607,8 @@ def loaded_before(option: str, key: object) -> str:
 
 
 def in_place_of(flag: str, known: object) -> str:
-    """Such a flag with the number in the place of which the other one stands: what is computed from it is another one."""
+    """Such a flag with the number in the place of which the other one stands: it does not hold for what is computed from
+    that."""
     return f"{flag} for {known}"
 
 

@@ -124,7 +124,7 @@ class DrawnBetween:
     def _rounds(self, node: m.Call) -> tuple[InRound, ...]:
         """Where a call is in the loops of its process. What the statement of a loop draws, as a loader does that it goes
         through, it draws before its rounds."""
-        loops = (loop for loop in own_loops(self.run) if loop.stmt is not self.run.statement)
+        loops = (loop for loop in _own_loops(self.run) if loop.stmt is not self.run.statement)
         found = (in_round(self.run, loop, node) for loop in loops)
         return tuple(one for one in found if one is not None)
 
@@ -299,7 +299,7 @@ class DrawnBetween:
         ]
 
 
-def own_loops(run: RunView) -> list[Loop]:
+def _own_loops(run: RunView) -> list[Loop]:
     """The running loops of the process that runs, without those of the program that has started it."""
     began = run.process_began
     return [loop for loop in run.loops if loop.start > began]

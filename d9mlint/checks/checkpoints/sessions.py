@@ -88,11 +88,10 @@ class SessionCheckpoints(FilledLists, Rule):
     @on(RepeatedEvent)
     def drawn_again(self, event: RepeatedEvent) -> None:
         """A call that draws or seeds is taken over from an earlier one."""
-        for name in sorted(event.names):
-            if name.startswith(_DRAWN):
-                self._drawn_in_loops(name.removeprefix(_DRAWN))
-            elif name.startswith(_SEEDED):
-                self._seeded_in_loops(name.removeprefix(_SEEDED))
+        for rng in event.named(_DRAWN):
+            self._drawn_in_loops(rng)
+        for rng in event.named(_SEEDED):
+            self._seeded_in_loops(rng)
 
     def _drawn_in_loops(self, rng: str) -> None:
         keys = self.run.loops.marked(f"{_DRAWN}{rng}")

@@ -467,9 +467,8 @@ class Checkpoints(
     @on(RepeatedEvent)
     def drawn_again(self, event: RepeatedEvent) -> None:
         """A call that draws is taken over from an earlier one."""
-        for name in sorted(event.names):
-            if name.startswith(_DRAWN):
-                self._drawn_in_loops(name.removeprefix(_DRAWN))
+        for rng in event.named(_DRAWN):
+            self._drawn_in_loops(rng)
 
     def _drawn_in_loops(self, rng: str) -> None:
         # A generator of a process does not go on in the loops of the program that has started it.

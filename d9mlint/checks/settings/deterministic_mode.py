@@ -109,15 +109,15 @@ class DeterministicMode(Rule):
         if name != call.api and makes_module(self.run, name):
             # Where it was made, it has been looked at.
             return
-        if self.changed.get(()) != _VARIES and self._speaks_more(self._grounds(call)):
+        if self.changed.get(()) != _VARIES and self._speaks_more(grounds := self._grounds(call)):
             made = self.run.here(call.node)
             for excused in changes(self.run, call):
                 if not excused and wraps_loader(self.run, call):
-                    self._note(self.wrappers, (made.path, made.end), call)
+                    self._note(self.wrappers, (made.path, made.end), call, grounds)
                 elif passes_back_alone(self.run, call):
-                    self._note(self.layers, (made.path, made.end, excused), call)
+                    self._note(self.layers, (made.path, made.end, excused), call, grounds)
                 else:
-                    self._note(self.changed, excused, call)
+                    self._note(self.changed, excused, call, grounds)
 
     def _speaks_more(self, grounds: int) -> bool:
         """Whether more speaks for something than for what was noted before."""
@@ -131,9 +131,8 @@ class DeterministicMode(Rule):
         given = (one for value in values for one in v.alternatives(value))
         return _COMPUTES if any(_has_gradient(self.run, one) for one in given) else _UNKNOWN
 
-    def _note(self, of: Table[K, int], key: K, call: CallEvent) -> None:
+    def _note(self, of: Table[K, int], key: K, call: CallEvent, grounds: int) -> None:
         """Note that the mode may change something in a call."""
-        grounds = self._grounds(call)
         if key not in of or grounds > of[key]:
             of[key] = grounds
             name = call.api.removesuffix(CALLED)
