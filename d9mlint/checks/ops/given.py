@@ -23,15 +23,20 @@ def receiver_node(call: m.Call) -> m.Expr | None:
 
 
 def parameter_behind(
-    run: RunView, function: m.Function, node: m.Expr | None, seen: frozenset[str] = frozenset()
+    run: RunView,
+    function: m.Function,
+    node: m.Expr | None,
+    seen: frozenset[str] = frozenset(),
+    same_type: bool = False,
 ) -> str:
-    """The parameter of a function that an expression gives, moved or cast at most; empty where that is not known."""
+    """The parameter of a function that an expression gives, moved or cast at most (with ``same_type``, moved only);
+    empty where that is not known."""
     if isinstance(node, m.Call):
         name = _method(node)
         known = run.kb.tensor(f"{TENSOR}.{name}") if name else None
-        if known is None or known.grad != "first":
+        if known is None or known.grad != "first" or (same_type and known.dtype != "input"):
             return ""
-        return parameter_behind(run, function, receiver_node(node), seen)
+        return parameter_behind(run, function, receiver_node(node), seen, same_type)
     if not isinstance(node, m.Name) or "." in node.id:
         return ""
     own = {one.name for one in function.params if one.kind in ("p", "a", "k")}
@@ -46,7 +51,7 @@ def parameter_behind(
             if not repeated and getattr(stmt.value, "end", 0) >= node.end:
                 # It is assigned afterwards.
                 continue
-            found.add(parameter_behind(run, function, stmt.value, seen | {node.id}))
+            found.add(parameter_behind(run, function, stmt.value, seen | {node.id}, same_type))
         else:
             bound_by(stmt, bound)
     if node.id in bound:

@@ -713,7 +713,7 @@ def _candidate(
         or entry.confidence == "low"
         or not entry.practical
         or (answer is None and entry.if_unknown == "low")
-        or (excused is None and (entry.unless_unknown or entry.if_unknown) == "low")
+        or (excused is None and _if_not_excused(rule.run, call, entry) == "low")
     ):
         sure = Confidence.LOW
     elif (
@@ -1324,6 +1324,17 @@ def _by_graph(interp: RunView) -> bool:
 
 def _listed(variables: dict[str, list[str]]) -> str:
     return ", ".join(f"{name}={' or '.join(values)}" for name, values in variables.items())
+
+
+def _if_not_excused(run: RunView, call: CallEvent, entry: OpEntry) -> str:
+    """The confidence of a finding where nobody knows whether one of ``unless`` holds."""
+    if entry.unless_unknown != "medium-if-given":
+        return entry.unless_unknown or entry.if_unknown
+    func = run.frame.func
+    if run.entry is not None or func is None or not isinstance(call.node, m.Call):
+        return "low"
+    node = receiver_node(call.node) if call.owner is not None else argument_node(call.node, "input", 0)
+    return "medium" if parameter_behind(run, func.fn, node, same_type=True) else "low"
 
 
 def _excluded(interp: RunView, entry: OpEntry) -> bool:
