@@ -821,8 +821,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     including what no argument shows. ``static`` is false when the condition cannot be judged from the call
     alone (then a finding has low confidence). ``practical`` is false where the documentation lists the op but
     it was not seen to differ, or it needs rare inputs. ``if_unknown`` is the confidence of a finding where a
-    condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs (``medium-if-given``: medium for
-    what a function is given that no entry point reaches, else low). ``unless_called`` are
+    condition is unknown; ``unless_unknown`` where that is only one of ``unless``, if it differs (``medium-if-given``:
+    medium for what a function is given that no entry point reaches, else low). ``unless_called`` are
     conditions on the arguments of calls of the module that the op makes: it is not affected where each of its calls
     fulfils one. ``untrained`` are conditions on the arguments of a layer whose gradient is that of its own variable, with
     one of which it has none; an attribute of the layer with the name of the argument decides it later.
