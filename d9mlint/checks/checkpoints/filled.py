@@ -4,23 +4,25 @@ loop."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 from d9mlint.checks.checkpoints.carried_on import saved_in
 from d9mlint.checks.checkpoints.rings import drawn_rows, fills_in_turns
 from d9mlint.interp import values as v
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, ClearedEvent, ItemEvent, ItemWriteEvent
 from d9mlint.interp.listening import on, on_call_if
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.order_sorting import LENGTH
+from d9mlint.interp.state import Site
 from d9mlint.interp.text import written
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
-    from d9mlint.interp.memory import Memory
+    from d9mlint.interp.memory import Memory, Table
     from d9mlint.interp.view import RunView
 
+T = TypeVar("T")
 _DEEPEST = 4
 _WRITES = ("stores-data", "stores-arrays", "writes-data")
 """Roles of calls that write what they are given into a file."""
@@ -48,22 +50,25 @@ class FilledLists:
 
     run: RunView
     memory: Memory
-    filled = remembered(list[Filled])
+    filled = noted(list[Filled])
     """Lists that loops fill and draw from,"""
     in_turns = remembered(set[tuple[int, str]])
     """Arrays that loops fill in turns, by their birth, and the loops,"""
-    kept_lists = remembered(set[int])
-    """and the lists that the program saves, or empties again in a loop, by their birth."""
-    kept_items = remembered(set[int])
+    kept_lists = remembered_table(Site, frozenset[int])
+    """the lists that the program saves,"""
+    emptied = remembered_table(int, bool)
+    """and those that it empties again in a loop, by their birth."""
+    kept_items = remembered_table(Site, frozenset[int])
     """The elements of collections that the program saves, or of which it makes what it saves, by their birth,"""
-    stored_names = remembered(set[str])
+    stored_names = remembered_table(Site, frozenset[str])
     """and the variables and attributes from which it computes what it saves, where it does."""
 
     @on(AnyDrawEvent)
     def elements_drawn(self, event: AnyDrawEvent) -> None:
         """An RNG is drawn from, which may choose elements of a list."""
         if event.entry.kind == "draw" and not event.entry.in_place:
-            self.filled.extend(_filled(self.run, event.node))
+            for one in _filled(self.run, event.node):
+                self.filled.add(one)
 
     @on(ItemWriteEvent)
     def row_stored(self, event: ItemWriteEvent) -> None:
@@ -82,36 +87,37 @@ class FilledLists:
         if not isinstance(owner, v.Obj) or not self.run.loops or not drawn_rows(self.run, index):
             return
         name, holder = _name(self.run, node.value)
-        self.filled.extend(
-            Filled(owner, name, loop.key, holder)
-            for loop in self.run.loops
-            if (owner.birth, loop.key) in self.in_turns
-        )
+        for loop in self.run.loops:
+            if (owner.birth, loop.key) in self.in_turns:
+                self.filled.add(Filled(owner, name, loop.key, holder))
 
     @on(ClearedEvent)
     def cleared(self, event: ClearedEvent) -> None:
         """A list is emptied, which a loop may do in each round."""
         if self.run.loops:
-            self.kept_lists.add(event.owner.birth)
+            self.emptied[event.owner.birth] = True
 
     @on_call_if(lambda rule, api: any(rule.run.kb.role(api, one) is not None for one in _WRITES))
     def lists_stored(self, call: CallEvent) -> None:
         """Data is written into a file, in which lists may be, or their elements."""
-        self.stored_names.update(of_class(self.run, one) for one in saved_in([call.node]))
+        site = self.run.here(call.node)
+        _keep(self.stored_names, site, {of_class(self.run, one) for one in saved_in([call.node])})
         stored = list(_held_in(call.args.values()))
-        self.kept_lists.update(one.birth for one in stored if isinstance(one, v.Items | v.Obj))
-        self.kept_items.update(
+        _keep(self.kept_lists, site, {one.birth for one in stored if isinstance(one, v.Items | v.Obj)})
+        items = {
             part.birth
             for one in stored
             if isinstance(one, v.Items)
             for part in _held_in(one.elts)
             if _is_made(part)
-        )
+        }
+        _keep(self.kept_items, site, items)
 
     def unsaved_lists(self, loops: Iterable[str]) -> list[str]:
         """What the lists are called that some loops fill, that still hold what was added, and that nothing saves."""
-        among, kept, stored = set(loops), set(self.kept_lists), set(self.kept_items)
-        names = set(self.stored_names)
+        among, kept, stored = set(loops), _all(self.kept_lists), _all(self.kept_items)
+        kept.update(self.emptied.known())
+        names = _all(self.stored_names)
         return sorted(
             {
                 one.name
@@ -123,6 +129,18 @@ class FilledLists:
                 or stored.isdisjoint(element.birth for element in one.items.elts if _is_made(element))
             }
         )
+
+
+def _keep(table: Table[Site, frozenset[T]], site: Site, more: set[T]) -> None:
+    """Remember more of what was kept at a place."""
+    known = table.get(site) or frozenset()
+    if not more <= known:
+        table[site] = known | more
+
+
+def _all(table: Table[Site, frozenset[T]]) -> set[T]:
+    """What was kept anywhere."""
+    return {one for site in table.known() for one in table[site]}
 
 
 def _filled(run: RunView, draw: Any) -> Iterator[Filled]:

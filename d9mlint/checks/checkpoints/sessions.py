@@ -64,14 +64,16 @@ class SessionCheckpoints(FilledLists, Rule):
     """When they do so first,"""
     drawn_when = remembered_table(str, int)
     """and when loops have drawn last."""
-    uses = remembered(set[tuple[str, str]])
+    uses = remembered_table(tuple[str, str], bool)
     """The RNGs that are drawn from in a loop."""
     seeded = remembered(set[tuple[str, str]])
     """The RNGs that are seeded in a loop."""
     kept = remembered(set[str])
     """The RNGs whose state is restored, and ``order`` where a graph holds the state of an iterator."""
     going_on = remembered_table(Site, Where)
-    """Where sessions are made that restore what an earlier run of the program saved, and save it themselves."""
+    """Where sessions are made that restore what an earlier run of the program saved, and save it themselves,"""
+    may_go_on = remembered(bool)
+    """and whether there are any."""
     drawn_then = remembered(set[str])
     """The RNGs that are drawn from in a loop since."""
     seeded_then = remembered(set[str])
@@ -95,10 +97,10 @@ class SessionCheckpoints(FilledLists, Rule):
 
     def _drawn_in_loops(self, rng: str) -> None:
         keys = self.run.loops.marked(f"{_DRAWN}{rng}")
-        self.uses.update((rng, key) for key in keys)
         for key in keys:
+            self.uses[rng, key] = True
             self.drawn_when[key] = Moment(self.run.steps)
-        if keys and any(True for _ in self.going_on.known()):
+        if keys and self.may_go_on:
             self.drawn_then.add(rng)
 
     def _seeded_in_loops(self, rng: str) -> None:
@@ -127,6 +129,7 @@ class SessionCheckpoints(FilledLists, Rule):
             if len(options) != 1 or all_hold(args, role.when) is not True:
                 return
             option = options[0]
+        self.may_go_on = True
         self.going_on.setdefault(
             self.run.here(call.node), lambda: Where(self.run, call.node, call.api, option)
         )
@@ -233,7 +236,7 @@ class SessionCheckpoints(FilledLists, Rule):
             used = {
                 rng
                 for one, key in self.loops
-                for rng, loop in self.uses
+                for rng, loop in self.uses.known()
                 if one == site and loop == key and (rng, loop) not in self.seeded
             }
             if self.reordered:

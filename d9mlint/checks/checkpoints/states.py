@@ -432,7 +432,9 @@ class Checkpoints(
     began = remembered_table(str, int)
     """When loops began after a model was given weights."""
     resumed = remembered_table(str, Start)
-    """The loops that go on from a number that was loaded."""
+    """The loops that go on from a number that was loaded,"""
+    any_resumed = remembered(bool)
+    """and whether there are any: an import that asks a table for all of its keys cannot be taken over."""
     in_names = remembered_table(Site, frozenset[str])
     """Where files are saved whose names hold the number of a loop's round, and the loops."""
     in_files = remembered_table(Site, tuple[str | Field, ...])
@@ -761,6 +763,7 @@ class Checkpoints(
         if begins and start is None and loaded:
             start = counter_of(self.run, loop)
         if start is not None:
+            self.any_resumed = True
             self.resumed.setdefault(loop.key, lambda: start)
         elif begins and loaded and begins_anew(loop):
             self.anew.add(loop.key)
@@ -1049,17 +1052,22 @@ class Checkpoints(
     def _drawing_on(self, made: tuple[v.Value, ...], as_data: bool = False) -> frozenset[str]:
         """The loops that go on from a number that is saved, and draw random numbers or update the state of an optimizer of
         JAX."""
-        drawn = {loop for _, loop in [*self.drawn_in.known(), *self.stepped_by_jax.known()]}
         # The number alone stands beside what is saved in another file.
         more = tuple(one for one in made if isinstance(one, v.Mapping) and len(dict.keys(one.items)) > 1)
-        return frozenset(loop for loop in self._counting_on(more, as_data) if loop in drawn)
+        counting = self._counting_on(more, as_data)
+        if not counting:
+            return frozenset()
+        drawn = {loop for _, loop in [*self.drawn_in.known(), *self.stepped_by_jax.known()]}
+        return frozenset(drawn.intersection(counting))
 
     def _counting_on(self, made: tuple[v.Value, ...], as_data: bool = False) -> list[str]:
         """The loops that go on from a number that is saved; ``as_data``, as JSON is, from what PyTorch does not load."""
         keys: set[object] = {
             key for one in made if isinstance(one, v.Mapping) for key in dict.keys(one.items)
         }
-        starts = [(loop, self.resumed[loop]) for loop in self.resumed.known() if keys]
+        if not keys or not self.any_resumed:
+            return []
+        starts = [(loop, self.resumed[loop]) for loop in self.resumed.known()]
         return [
             loop
             for loop, start in starts

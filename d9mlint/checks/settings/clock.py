@@ -75,7 +75,7 @@ class Clock(Rule):
             one.value for one in call.args.values() if isinstance(one, v.Lit) and isinstance(one.value, str)
         }
         names |= {written(one) for one in node.args[1:] if isinstance(one, (m.Name, m.Attr))}
-        if any(loop.key in self.training for loop in self.run.loops) and self._waits_for_time(node):
+        if any(self.training.get(loop.key) for loop in self.run.loops) and self._waits_for_time(node):
             place = Where(self.run, node, "clock")
             self.by_the_clock[place.site] = place, frozenset(names)
         else:
@@ -113,11 +113,13 @@ class Clock(Rule):
         """A loop begins or ends."""
         loop, begins = event
         if begins:
-            self.training.pop(loop.key)
-            self.drawing.pop(loop.key)
+            if self.training.get(loop.key):
+                self.training[loop.key] = False
+            if self.drawing.get(loop.key):
+                self.drawing[loop.key] = ()
             return
-        trains = loop.key in self.training
-        if not (trains or loop.key in self.drawing) or loop.frame.env is not self.run.frame.env:
+        trains = self.training.get(loop.key)
+        if not (trains or self.drawing.get(loop.key)) or loop.frame.env is not self.run.frame.env:
             return
         stmt = loop.stmt
         ends: list[m.If | m.While] = [
@@ -160,7 +162,7 @@ class Clock(Rule):
 
     def _places(self, loop: Loop) -> tuple[int, ...]:
         """Where in a loop something is called that draws."""
-        sites = [one for one in self.drawing[loop.key] if one.path == loop.path]
+        sites = [one for one in self.drawing.get(loop.key) or () if one.path == loop.path]
         return tuple(
             node.start
             for node in nodes([loop.stmt])
