@@ -608,6 +608,28 @@ def test_imports_taken_over_and_imports_run_again_give_the_same(monkeypatch: pyt
     assert run({**LIBRARY, **ENTRIES}) == shared
 
 
+def test_imports_that_draw_and_save_in_loops_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "tables.py": (
+            "import json, random\nchosen = random.Random(3)\nrows = []\ni = 0\n"
+            "while i < 4:\n    for j in range(3):\n        rows.append(chosen.random())\n    i += 1\n"
+            "json.dump({'rows': rows, 'names': ['a', 'b']}, open('tables.json', 'w'))\n"
+        ),
+        **{f"{name}.py": "import torch, tables\nprint(torch.rand(2), tables.rows)\n" for name in ("a", "b")},
+    }
+    taken: list[str] = []
+    take_over: Callable[..., object] = import_cache._take_over
+    monkeypatch.setattr(
+        import_cache,
+        "_take_over",
+        lambda interp, known: taken.append(known.mod.name) or take_over(interp, known),
+    )
+    shared = run(files)
+    assert taken == ["tables"]
+    monkeypatch.setattr(import_cache, "_still_true", lambda interp, known: False)
+    assert run(files) == shared
+
+
 def test_of_many_circumstances_of_an_import_those_met_last_are_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,7 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.context import CPU_CONTEXT, NO_GRADIENT
 from d9mlint.interp.events import CallEvent, ObjectAttributeEvent
 from d9mlint.interp.listening import on_call, on_call_if, on_object_attribute
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.rng import GENERATOR_TYPES
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -36,9 +36,9 @@ class OwnDraws:
 
     run: RunView
     memory: Memory
-    own_draws = remembered(set[tuple[Site, str, str]])
+    own_draws = remembered_table(tuple[Site, str, str], bool)
     """Where generators were made, what the program calls them, and the loops that began later and draw from them."""
-    own_kept = remembered(set[Site])
+    own_kept = remembered_table(Site, bool)
     """Where those were made whose states the program asks for, or sets."""
 
     @on_call_if(lambda rule, api: api.rpartition(".")[0] in (*GENERATOR_TYPES, OF_TORCH))
@@ -48,7 +48,7 @@ class OwnDraws:
         method = call.api.rpartition(".")[2]
         if method in _STATES or method in _SEEDS:
             if site is not None and (method in _STATES or self._in_rounds()):
-                self.own_kept.add(site)
+                self.own_kept[site] = True
         elif isinstance(call.owner, v.Obj) and isinstance(call.node, m.Call):
             self._own_drawn(call.owner, written(call.node.func).rpartition(".")[0])
 
@@ -65,7 +65,7 @@ class OwnDraws:
         """A method of a sequence of keys is called: those that do not give keys are about its state."""
         site = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
         if site is not None:
-            self.own_kept.add(site)
+            self.own_kept[site] = True
 
     def _gives_keys(self, api: str) -> bool:
         return self.run.kb.role(api, "gives-keys") is not None
@@ -86,7 +86,7 @@ class OwnDraws:
         owner = event.owner.owner if isinstance(event.owner, v.Member) else event.owner
         site = made_at(owner) if isinstance(owner, v.Obj) else None
         if site is not None:
-            self.own_kept.add(site)
+            self.own_kept[site] = True
 
     def _in_rounds(self) -> bool:
         """Whether what runs now may run once more in a later round."""
@@ -99,9 +99,12 @@ class OwnDraws:
             return
         loops = [one.key for one in self.run.loops if generator.birth < one.start]
         if loops and not self.run.contexts.within(NO_GRADIENT):
-            self.own_draws.update((site, name, loop) for loop in loops)
+            for loop in loops:
+                self.own_draws[site, name, loop] = True
 
     def unsaved_generators(self, loops: Iterable[str], kept: Iterable[Site]) -> list[str]:
         """What the generators are called that some loops draw from, and whose states nothing keeps."""
-        among, known = set(loops), {*kept, *self.own_kept}
-        return sorted({name for site, name, loop in self.own_draws if loop in among and site not in known})
+        among, known = set(loops), {*kept, *self.own_kept.known()}
+        return sorted(
+            {name for site, name, loop in self.own_draws.known() if loop in among and site not in known}
+        )

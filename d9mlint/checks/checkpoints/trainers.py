@@ -332,7 +332,7 @@ class ResumedTrainers(OwnDraws, Rule):
             if not set(self.generators) <= set(self.carried):
                 lacks.append("the state of the loader's generator")
                 what = "the RNG states, and that of the generator," if rngs else what
-            known = {*self.own_kept, *self.carried, *self.made_later}
+            known = {*self.own_kept.known(), *self.carried, *self.made_later}
             own = sorted({self.own_names[site] for site in self.own_names.known() if site not in known})
             if own:
                 several = len(own) > 1

@@ -15,7 +15,7 @@ from d9mlint.checks.seeds.ignored import is_ignored
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, EndEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_call_if
-from d9mlint.interp.memory import remembered, remembered_table
+from d9mlint.interp.memory import remembered_table
 from d9mlint.interp.naming import module_variable
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import GENERATOR_TYPES, all_hold, any_holds, assumed, is_quiet
@@ -26,7 +26,6 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes, parents
 from d9mlint.knowledge.versions import matches, split
-from d9mlint.project.modules import ModuleFile
 
 if TYPE_CHECKING:
     from d9mlint.knowledge.schema import RngEntry
@@ -36,14 +35,14 @@ class OwnGenerators(Rule):
     """DET106, DET109, DET110: generators, samplers and ops that need their own seed."""
 
     codes = ("DET106", "DET107", "DET109", "DET110")
-    made = remembered(dict[Site, Where])
+    made = remembered_table(Site, Where)
     """Where things are made that draw from a generator of their own when they are called."""
 
     defaults = remembered_table(Site, tuple[Where, CallEvent])
     """Generators that are made as the defaults of parameters."""
 
-    variables = remembered_table(Site, tuple[ModuleFile, str, bool])
-    """Variables of modules that hold such generators, and whether they do nothing but draw."""
+    variables = remembered_table(Site, tuple[str, str, bool])
+    """Variables of modules, by the path of their file, that hold such generators, and whether these do nothing but draw."""
 
     @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)))
     def call(self, call: CallEvent) -> None:
@@ -52,7 +51,7 @@ class OwnGenerators(Rule):
             if not self._applies(entry):
                 continue
             if entry.kind == "generator" and entry.at == "use":
-                self.made.setdefault(self.run.here(call.node), Where(self.run, call.node, call.api))
+                self.made.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
             elif entry.kind == "generator" and (
                 self.run.unread(call.node) or is_ignored(self.run, call.node)
             ):
@@ -73,7 +72,12 @@ class OwnGenerators(Rule):
         kept = module_variable(self.run, call.node)
         if kept is not None:
             site = self.run.here(call.node)
-            self.variables[site] = (*kept, (self.run.kb.result_type(call.api) or call.api) in GENERATOR_TYPES)
+            file, name = kept
+            self.variables[site] = (
+                file.path,
+                name,
+                (self.run.kb.result_type(call.api) or call.api) in GENERATOR_TYPES,
+            )
 
     @on(DefaultGeneratorEvent)
     def default_used(self, event: DefaultGeneratorEvent) -> None:
@@ -95,7 +99,8 @@ class OwnGenerators(Rule):
         for site in self.run.overwritten_draws:
             self.reporter.withdraw("DET106", site)
         for site in self.variables.known():
-            file, name, draws_only = self.variables[site]
+            path, name, draws_only = self.variables[site]
+            file = self.run.modules.by_path[path]
             if self.run.entry is None or self.run.reads_variable(file, name):
                 continue
             # A generator that no code reads was made for others; one that functions read which nobody calls draws nothing.
