@@ -72,6 +72,35 @@ def move(batch: v.Value | None, moved: v.Obj) -> None:
             moved.attrs[name] = tensors.make(tensors.PART, form, likely=True)
 
 
+def put(batch: v.Obj, index: v.Value, value: v.Value, each: bool) -> None:
+    """A tensor is stored as a part of a batch, or ``each`` part is such a tensor now."""
+    tensors.put(batch, value, each)
+    held = batch.attrs.get(v.BATCH_PARTS)
+    if isinstance(held, v.Items):
+        at = index.value if isinstance(index, v.Lit) else None
+        if isinstance(at, int) and not each and -len(held.elts) <= at < len(held.elts):
+            parts = list(held.elts)
+            parts[at] = v.join((parts[at], value))
+        else:
+            parts = [_put(one, value, each) for one in held.elts]
+        batch.attrs[v.BATCH_PARTS] = v.Items(held.kind, parts)
+    for name, one in list(batch.attrs.items()):
+        if not name.startswith("@"):
+            batch.attrs[name] = _put(one, value, each)
+
+
+def _put(one: v.Value, value: v.Value, each: bool) -> v.Value:
+    """What a part of a batch is where it may have been replaced; whoever has taken it before keeps what it was."""
+    if not isinstance(one, v.Obj) or one.form is None:
+        return one
+    made = tensors.make(one.api, one.form, likely=True)
+    tensors.put(made, value, each)
+    if made.form == one.form:
+        return one
+    made.attrs.update(one.attrs)
+    return made
+
+
 def _unknown(batch: v.Obj) -> v.Obj:
     made = tensors.batch(shapes.form(batch).device)
     made.attrs[tensors.BATCH_OF] = batch.attrs[tensors.BATCH_OF]
