@@ -733,6 +733,7 @@ ROLES = {
     "enables-mode": "enables deterministic mode",
     "chosen-by-name": "is a class of a module of which a name chooses one",
     "moves-in-place": "moves the tensors that its receiver holds",
+    "moves-items": "makes a transform that moves what it is called with to a device",
     "registers-hook": "gives its receiver a function to call",
     "updates-weights": "takes a step of training",
     "evaluates-within": "puts the modules that it is given into evaluation mode while its block runs",
