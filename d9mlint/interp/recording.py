@@ -847,7 +847,7 @@ ROLES = {
     "async-collective": "communicates, and returns before it is done",
     "updates": "changes a tensor by what it held before",
     "averages": "keeps an average of weights",
-    "registers": "registers a function that a server calls",
+    "registers": "registers a function that a server, or a window, calls",
     "registers-start": "registers a function that a server calls before all others",
     "starts": "makes a program, which a framework starts, of what it decorates or is given, or of derived classes",
     "starts-named": "is imported by files of which a framework starts what has certain names",
