@@ -36,6 +36,8 @@ def codes(run: Run, root: Path, *arguments: str) -> list[tuple[str, int]]:
         f"{HAZARD}  # d9mlint: ignore",
         f"{HAZARD}  # text # noqa: DET301",
         f"# noqa: DET301\n{HAZARD}",
+        f"# noqa\n{HAZARD}",
+        f"# text  # noqa: DET301\n{HAZARD}",
         f"# d9mlint: ignore[DET301]\n{HAZARD}",
         f"# d9mlint: file-ignore[DET301]\nx = 1\n{HAZARD}",
         f"# d9mlint: disable[DET301]\n{HAZARD}\n# d9mlint: enable[DET301]",
@@ -53,6 +55,8 @@ def test_hidden(run: Run, project: Project, code: str) -> None:
     [
         (f"s = '# noqa: DET301'; {HAZARD}", [("DET301", 3)]),
         (f"{HAZARD}  # noqa: DET101", [("DET301", 3)]),
+        (f"# propagate_type: (x: Tensor)  # noqa\n{HAZARD}", [("DET301", 4)]),
+        ("setattr(\n    torch.backends.cudnn,\n    # text # noqa\n    'benchmark', True)", [("DET301", 3)]),
         (f"{HAZARD}\n# d9mlint: enable[DET301]", [("DET301", 3)]),
         (f"# d9mlint: disable[DET301]\n{HAZARD}\n# d9mlint: enable[DET301]\n{HAZARD}", [("DET301", 6)]),
         ("x = 1  # noqa: DET301", [("DET003", 3)]),

@@ -66,6 +66,9 @@ def suppressions(
             if match["codes"] is not None:
                 written = _NOQA_CODES.findall(match["codes"])
                 words = [(w, w if w in rules else names.get(w)) for w in written]
+            elif comment.own_line and match.start():
+                # It keeps other tools from the line of text in which it stands, as one that is too long.
+                continue
             found.append(_make("noqa", comment, match, words, comment.first, comment.last))
         for match in _PRAGMA.finditer(comment.text):
             verb = match["verb"]

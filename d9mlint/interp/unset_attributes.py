@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _CONSTRUCTOR = "__init__"
 SET_BY_NAME = ("__dict__", "__getattr", "setattr")
 """Parts of names by which code may give attributes of any name to objects."""
-_SET_OTHERWISE = (*SET_BY_NAME, "vars", "__class__", "exec")
+_SET_OTHERWISE = (*SET_BY_NAME, "vars", "exec")
+_CLASS = "__class__"
 
 
 def is_unset(interp: Interp, node: m.Name) -> bool:
@@ -38,6 +39,8 @@ def is_unset(interp: Interp, node: m.Name) -> bool:
     value.attrs.note_read(rest[0])
     files = interp.run_files()
     if any(one.facts.unread for one in files) or interp.mentions(_SET_OTHERWISE):
+        return False
+    if any(_CLASS in assigned_attributes(interp.whole(one)) for one in files):
         return False
     if has(interp, value, rest[0]) is False:
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from d9mlint.interp import rng
+from d9mlint.interp import devices, rng
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
@@ -13,7 +13,7 @@ from d9mlint.interp.given_instead import TRANSFORMS, all_others
 from d9mlint.interp.library.environments import INSIDE
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
-from d9mlint.interp.tensors import TENSOR
+from d9mlint.interp.tensors import TENSOR, batch
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def use(interp: Interp, value: v.Value, node: Any, depth: int = 0) -> list[v.Val
         for one in value.values if isinstance(value, v.AnyOf) else value.elts:
             given += use(interp, one, node, depth + 1)
     elif isinstance(value, v.Obj) and value.type != TENSOR:
-        use_object(interp, value, v.NO_ARGS, node)
+        given += use_object(interp, value, v.NO_ARGS, node)
         given += _use_held(interp, value, node, depth)
     elif isinstance(value, v.Lit) and value.instead is not None:
         for one in v.alternatives(value.instead):
@@ -230,8 +230,9 @@ def masks(interp: Interp, obj: v.Obj) -> bool:
     )
 
 
-def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> None:
-    """A library object is used: it and what it was built from draw what they draw at use."""
+def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int = 0) -> list[v.Value]:
+    """A library object is used: it and what it was built from draw what they draw at use. Gives what its functions give
+    back, and tensors where it moves those of what it is called with."""
     entries = interp.kb.rng(obj.api)
     if entries and _is_evaluated(interp, obj):
         entries = tuple(one for one in entries if one.kind != "dropout")
@@ -252,12 +253,22 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
             rng.apply(
                 interp, entries, obj.args, obj.node or node, at="use", package=obj.package, owner=obj.owner
             )
+    given = _moved(interp, obj)
     if depth <= 4:
-        _use_parts(interp, obj, node, depth)
+        given += _use_parts(interp, obj, node, depth)
     interp.partings.used.pop()
+    return given
 
 
-def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> None:
+def _moved(interp: RunView, obj: v.Obj) -> list[v.Value]:
+    """A tensor on the device to which an object of a library moves what it is called with, if it does."""
+    role = interp.kb.role(obj.api, "moves-items")
+    device = devices.named(interp, obj.args.get(role.arg, role.pos)) if role is not None else ""
+    return [batch(device)] if device else []
+
+
+def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> list[v.Value]:
+    given: list[v.Value] = []
     for value in parts(obj) if obj.api in CONTAINERS else _called_now(interp, obj):
         for one, option in _by_option(value):
             if option:
@@ -266,15 +277,16 @@ def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> None:
             _use_others(interp, one, node, depth)
             if isinstance(one, v.Obj) and one.type != TENSOR:
                 _note_unknown(interp, obj, one)
-                use_object(interp, one, v.NO_ARGS, node, depth + 1)
+                given += use_object(interp, one, v.NO_ARGS, node, depth + 1)
             elif isinstance(one, (v.Func, v.Partial)) or (
                 isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward"))
             ):
-                interp.call(one, v.Args(star=True), node)
+                given.append(interp.call(one, v.Args(star=True), node))
             elif isinstance(one, v.Inst):
-                use_base(interp, one, node, depth)
+                given += use_base(interp, one, node, depth)
     for layer in _replaced(interp, obj):
         use_object(interp, layer, v.NO_ARGS, node, depth + 1)
+    return given
 
 
 def _note_unknown(interp: Interp, whole: v.Obj, part: v.Obj) -> None:

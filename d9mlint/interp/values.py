@@ -355,9 +355,12 @@ class Cls:
         return self._mro
 
     def external_bases(self) -> list[str]:
-        """Dotted names of the library classes it inherits from, nearest first. The list is not to be changed."""
+        """Dotted names of the library classes it inherits from, nearest first, without the one that all classes inherit
+        from. The list is not to be changed."""
         if self._external is None:
-            self._external = [b.name for cls in self.mro() for b in cls.bases if isinstance(b, Ext)]
+            self._external = [
+                b.name for cls in self.mro() for b in cls.bases if isinstance(b, Ext) and b.name != OBJECT
+            ]
         return self._external
 
     def find(self, name: str) -> Value | None:

@@ -204,6 +204,7 @@ Role = Literal[
     "mode-changes-nothing",
     "mode-may-change",
     "moves-in-place",
+    "moves-items",
     "moves-models",
     "model-input",
     "keeps-figure",

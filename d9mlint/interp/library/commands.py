@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.events import AnswerEvent
 from d9mlint.interp.library.options import option_params
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -143,12 +145,26 @@ def serve_all(interp: Interp, mod: v.Mod) -> None:
 
 
 def answer(interp: Interp, handler: v.Func) -> None:
-    """A handler is called with a request."""
+    """A handler is called with a request: with any of many."""
     interp.state.alive = True
+    _forget_counts(interp, handler)
     given = interp.call(handler, v.Args(star=True, dstar=True), None)
     interp.listeners.tell(AnswerEvent(given))
     if interp.orders.any:
         interp.orders.decide(interp.orders.deep(given))
+
+
+def _forget_counts(interp: Interp, handler: v.Func) -> None:
+    """The numbers in variables of other scopes that a handler sets are other ones when it is called again."""
+    for stmt in statements(interp.body(handler)):
+        if not isinstance(stmt, m.ScopeDecl):
+            continue
+        for name in stmt.names:
+            env: v.Env | None = handler.mod.env if stmt.kind == "global" else handler.env
+            while env is not None and (value := env.read(name)) is None:
+                env = env.parent
+            if env is not None and isinstance(value, v.Lit) and type(value.value) in (int, float):
+                env.write(name, v.UNKNOWN)
 
 
 def run(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:

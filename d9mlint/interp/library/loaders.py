@@ -16,7 +16,7 @@ from d9mlint.interp.collated import keep_item
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, LOADER_WORKER, NOT_ITERATED, SPAWNED, THREAD
 from d9mlint.interp.data import MOVED, inherited_loader, inherits_items, is_graph_dataset, is_number
-from d9mlint.interp.device_names import ACCELERATORS
+from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.idle import is_idle
@@ -161,7 +161,7 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
         given += _collate(interp, args.get("collate_fn"), node)
     interp.loading = outer
     moved = device([one for value in given for one in flatten(value)])
-    if moved in ACCELERATORS and MOVED not in loader.attrs:
+    if (moved in ACCELERATORS or selecting_option(moved)) and MOVED not in loader.attrs:
         # The dataset itself puts its items on a device.
         loader.attrs[MOVED] = v.Lit(moved)
     if in_workers is not False:
