@@ -23,27 +23,52 @@ if TYPE_CHECKING:
 _DEPTH = 4
 
 
-def derives(interp: RunView, expr: Any, role: Role, depth: int = 0, part: int | None = None) -> str:
+class _Asked:
+    """What one question has looked at: an expression, or the assignments to a variable, in which nothing was found is not
+    looked at again unless it may be followed further now; and what bodies of functions give."""
+
+    def __init__(self) -> None:
+        self._depths: dict[Any, int] = {}
+        self.returned: dict[tuple[int, int | None, int], str] = {}
+
+    def before(self, key: Any, depth: int) -> bool:
+        """Whether this has been looked at, from no deeper than here."""
+        if self._depths.get(key, depth + 1) <= depth:
+            return True
+        self._depths[key] = depth
+        return False
+
+
+def derives(
+    interp: RunView,
+    expr: Any,
+    role: Role,
+    depth: int = 0,
+    part: int | None = None,
+    asked: _Asked | None = None,
+) -> str:
     """The canonical name of a call of this role that an expression depends on; empty when there is none. Of what a call
     gives, only the item of the number ``part`` is asked for."""
-    if depth > _DEPTH or expr is None:
+    asked = _Asked() if asked is None else asked
+    if depth > _DEPTH or expr is None or asked.before((id(expr), part), depth):
         return ""
     for node in _parts(interp, expr, role):
         found = ""
         if isinstance(node, m.Call):
-            asked = part if node is expr else None
-            found = _called(interp, interp.value_of(node.func), role, depth, asked)
+            item = part if node is expr else None
+            found = _called(interp, interp.value_of(node.func), role, depth, item, asked)
         elif isinstance(node, m.Name):
-            found = _held(interp, interp.value_of(node), role) or _computed(interp, node, role, depth)
+            found = _held(interp, interp.value_of(node), role) or _computed(interp, node, role, depth, asked)
             if not found:
-                found = _assigned(interp, node.id, role, depth) or _changed(interp, node, role, depth)
+                found = _assigned(interp, node.id, role, depth, asked)
+                found = found or _changed(interp, node, role, depth, asked)
         elif isinstance(node, m.Subscript):
             call = _item_of_call(node)
             if call is not None:
-                found = _called(interp, interp.value_of(call.func), role, depth, _number(node.index))
+                found = _called(interp, interp.value_of(call.func), role, depth, _number(node.index), asked)
             else:
-                found = _variable(interp, node, role) or _item(interp, node, role, depth)
-                found = found or _changed(interp, node, role, depth)
+                found = _variable(interp, node, role) or _item(interp, node, role, depth, asked)
+                found = found or _changed(interp, node, role, depth, asked)
         if found:
             return found
     return ""
@@ -97,7 +122,7 @@ def _is_item(node: Any) -> bool:
     return False
 
 
-def _item(interp: RunView, node: m.Subscript, role: Role, depth: int) -> str:
+def _item(interp: RunView, node: m.Subscript, role: Role, depth: int, asked: _Asked) -> str:
     """The call of this role that an item of a variable depends on. Of a dictionary, tuple or list that the program writes
     out, only what it has under that key counts; of anything else, all of it."""
     if not _is_item(node):
@@ -109,7 +134,7 @@ def _item(interp: RunView, node: m.Subscript, role: Role, depth: int) -> str:
         found = _held(interp, interp.value_of(whole), role)
     held = _contents(interp, node, role)
     return found or next(
-        filter(None, (derives(interp, one, role, depth + 1, part) for one, part in held)), ""
+        filter(None, (derives(interp, one, role, depth + 1, part, asked) for one, part in held)), ""
     )
 
 
@@ -181,7 +206,14 @@ def _held(interp: RunView, value: v.Value, role: Role) -> str:
     return ""
 
 
-def _called(interp: RunView, func: v.Value, role: Role, depth: int, part: int | None = None) -> str:
+def _called(
+    interp: RunView,
+    func: v.Value,
+    role: Role,
+    depth: int,
+    part: int | None = None,
+    asked: _Asked | None = None,
+) -> str:
     if isinstance(func, v.Ext):
         name = interp.kb.canonical(func.name)
         return name if interp.kb.role(name, role) is not None else ""
@@ -189,18 +221,23 @@ def _called(interp: RunView, func: v.Value, role: Role, depth: int, part: int | 
         name = f"{func.owner.type}.{func.name}"
         return name if interp.kb.role(name, role) is not None else ""
     if isinstance(func, v.Func) and depth < _DEPTH:
-        return _Flow(interp, role, _names_of(interp, func), depth, part).follow(interp.body(func)).returned
+        asked = _Asked() if asked is None else asked
+        key = id(func.fn), part, depth
+        if key not in asked.returned:
+            flow = _Flow(interp, role, _names_of(interp, func), depth, part, asked)
+            asked.returned[key] = flow.follow(interp.body(func)).returned
+        return asked.returned[key]
     return ""
 
 
-def _computed(interp: RunView, node: m.Name, role: Role, depth: int) -> str:
+def _computed(interp: RunView, node: m.Name, role: Role, depth: int, asked: _Asked) -> str:
     """The call of this role in the property of an object of the program that a name asks for."""
     owner, _, attribute = node.id.rpartition(".")
     held = interp.value_of(m.Name(owner, node.start, node.end)) if owner else v.UNKNOWN
     for one in v.alternatives(held):
         made = one.cls.find(attribute) if isinstance(one, v.Inst) else None
         if isinstance(made, v.Func) and is_property(made):
-            return _called(interp, made, role, depth)
+            return _called(interp, made, role, depth, None, asked)
     return ""
 
 
@@ -247,8 +284,10 @@ class _Flow:
         resolve: Callable[[m.Expr], v.Value],
         depth: int,
         part: int | None = None,
+        asked: _Asked | None = None,
     ) -> None:
         self.interp, self.role, self.resolve, self.depth, self.part = interp, role, resolve, depth, part
+        self.asked = asked
         self.names: dict[str, str] = {}
         self.returned = ""
 
@@ -301,8 +340,9 @@ class _Flow:
                 if entry is not None and not (rest and rest == entry.arg):
                     return found
             elif isinstance(node, m.Call):
-                asked = part if node is expr else None
-                found = _called(self.interp, self.resolve(node.func), self.role, self.depth + 1, asked)
+                item = part if node is expr else None
+                func = self.resolve(node.func)
+                found = _called(self.interp, func, self.role, self.depth + 1, item, self.asked)
                 if found:
                     return found
             elif isinstance(node, (m.Attr, m.Subscript)) and (entry := self._entry(node.value)) is not None:
@@ -338,17 +378,19 @@ def _values(interp: RunView, name: str, role: Role) -> Iterator[tuple[m.Expr, in
             yield value, position
 
 
-def _assigned(interp: RunView, name: str, role: Role, depth: int) -> str:
+def _assigned(interp: RunView, name: str, role: Role, depth: int, asked: _Asked) -> str:
+    if asked.before(name, depth):
+        return ""
     for value, position in _values(interp, name, role):
         inside: list[Any] = [value]
         if not any(isinstance(one, m.Name) and one.id == name for one in nodes(inside)):
-            found = derives(interp, value, role, depth + 1, position)
+            found = derives(interp, value, role, depth + 1, position, asked)
             if found:
                 return found
     return ""
 
 
-def _changed(interp: RunView, node: m.Name | m.Subscript, role: Role, depth: int) -> str:
+def _changed(interp: RunView, node: m.Name | m.Subscript, role: Role, depth: int, asked: _Asked) -> str:
     """The call of this role from which the running body has computed a variable, or an item of one, again:
     ``seed += rank()``, ``config["seed"] = config["seed"] + rank()``."""
     place = _place(node)
@@ -364,7 +406,9 @@ def _changed(interp: RunView, node: m.Name | m.Subscript, role: Role, depth: int
         inside = list(nodes([stmt.value]))
         if item or any(_place(one) == place for one in inside):
             parts = (one for one in inside if isinstance(one, (m.Name, m.Call)) and _place(one) != place)
-            found = next(filter(None, (derives(interp, one, role, depth + 1) for one in parts)), "")
+            found = next(
+                filter(None, (derives(interp, one, role, depth + 1, None, asked) for one in parts)), ""
+            )
             if found:
                 return found
     return ""

@@ -1056,7 +1056,7 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
         new = new._replace(whole=False)
     if written and (old.grad is False or old.device == "cpu"):
         grad = _recorded(interp, _gradient(written))
-        if old.grad is False and grad is not False:
+        if old.grad is False and grad is not False and not _of_integers(old):
             new = new._replace(grad=grad)
         where = device(written)
         if old.device == "cpu" and (
@@ -1066,6 +1066,11 @@ def write(interp: Interp, owner: v.Value, name: str, *written: v.Value) -> None:
             new = new._replace(device="")
     if new != old:
         owner.form = new
+
+
+def _of_integers(known: Form) -> bool:
+    """Whether the element type is one of which no tensor can require grad, whatever is written into it."""
+    return known.dtype is not None and shapes.is_dtype(known.dtype, "integer")
 
 
 def put(batch: v.Obj, value: v.Value, each: bool) -> None:
