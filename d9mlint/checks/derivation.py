@@ -85,7 +85,8 @@ def _unused(interp: RunView, call: m.Call, part: int | None) -> list[Any]:
         return []
     if any(isinstance(one, m.Star) for one in call.args) or not all(one.name for one in call.keywords):
         return []
-    read = read_by_result(interp.body(func), part)
+    interp.body(func)
+    read = read_by_result(func.fn, part)
     if read is None:
         return []
     places = [one.name for one in func.fn.params if one.kind in "pa"][func.receiver is not None :]
