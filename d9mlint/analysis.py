@@ -279,8 +279,8 @@ def unreached_code(analyzer: Analyzer, entries: Sequence[EntryReport]) -> list[U
     """Modules with functions that no entry point reaches, and those of their functions that are reached."""
     reached: dict[int, set[int]] = {}
     for report in entries:
-        # The smoke test of a module that other files import shows how it is called, not how it is used.
-        imported = report.entry in analyzer.project.imported and not report.trains and not report.function
+        # The smoke test of a module that more than tests import shows how it is called, not how it is used.
+        imported = report.entry in analyzer.project.used and not report.trains and not report.function
         smoke = imported and not calls_its_own(analyzer.project.modules.by_path[report.entry])
         for module, functions in report.functions_reached().items():
             reached.setdefault(module, set()).update([0] if smoke else functions)

@@ -671,6 +671,18 @@ def test_an_option_that_is_named_like_a_seed_is_the_seed(tmp_path: Path, option:
     assert ("does not seed it" in found.message) == ("at the start" not in expected)
 
 
+@pytest.mark.parametrize("seeded", ["np.random", "random"])
+def test_an_option_that_seeds_on_one_path_is_not_said_to_seed_nothing(tmp_path: Path, seeded: str) -> None:
+    text = (
+        "import argparse, random\nimport numpy as np\np = argparse.ArgumentParser()\np.add_argument('--seed', type=int)\n"
+        "p.add_argument('--path')\nargs = p.parse_args()\nif args.path:\n"
+        f"    {seeded}.seed(args.seed)\nprint(np.random.rand())\n"
+    )
+    (found,) = findings(tmp_path, text, "DET102")
+    assert found.help.endswith("call `numpy.random.seed(args.seed)` after the options are parsed")
+    assert ("does not seed it" in found.message) == (seeded == "random")
+
+
 def test_an_algorithm_that_seeds_itself_is_given_its_own_seed(tmp_path: Path) -> None:
     text = (
         "import gymnasium as gym\nfrom stable_baselines3 import DQN\n"

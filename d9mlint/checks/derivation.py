@@ -14,6 +14,7 @@ from d9mlint.interp.devices import RANK
 from d9mlint.interp.methods import is_property
 from d9mlint.interp.named_sizes import assignments_in_parts
 from d9mlint.ir import nodes as m
+from d9mlint.ir.results import read_by_result, returned
 from d9mlint.ir.traversal import children, nodes, statements
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def derives(
     asked = _Asked() if asked is None else asked
     if depth > _DEPTH or expr is None or asked.before((id(expr), part), depth):
         return ""
-    for node in _parts(interp, expr, role):
+    for node in _parts(interp, expr, role, part):
         found = ""
         if isinstance(node, m.Call):
             item = part if node is expr else None
@@ -74,25 +75,49 @@ def derives(
     return ""
 
 
-def _parts(interp: RunView, expr: Any, role: Role) -> Iterator[Any]:
-    """An expression and all parts of it, without those that take from a result what the role is not about, and without the
-    variables of which it takes one item: ``derives`` asks for that item alone."""
+def _parts(interp: RunView, expr: Any, role: Role, part: int | None) -> Iterator[Any]:
+    """An expression and all parts of it, without those that take from a result what the role is not about, without the
+    variables of which it takes one item, since ``derives`` asks for that item alone, and without what a function of the
+    program is given and computes nothing of its result from, or of the item of the number ``part`` of that."""
     stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
         if isinstance(node, (m.Attr, m.Subscript)) and isinstance(node.value, m.Call):
             entry = _entry(interp, node.value, role)
-            part = node.name if isinstance(node, m.Attr) else node.index
+            taken = node.name if isinstance(node, m.Attr) else node.index
             if entry is not None and (
-                part == entry.arg if isinstance(part, str) else _is_number(part, entry.pos)
+                taken == entry.arg if isinstance(taken, str) else _is_number(taken, entry.pos)
             ):
                 continue
         yield node
         call = _item_of_call(node)
         if call is not None:
-            stack.extend(one for one in children(call) if one is not call.func)
+            number = _number(node.index)
+            unused = _unused(interp, call, number)
+            stack.extend(one for one in children(call) if one is not call.func and one not in unused)
+        elif isinstance(node, m.Call):
+            unused = _unused(interp, node, part if node is expr else None)
+            stack.extend(one for one in children(node) if one not in unused)
         elif not _is_item(node):
             stack.extend(children(node))
+
+
+def _unused(interp: RunView, call: m.Call, part: int | None) -> list[Any]:
+    """The arguments of a call, of which no starred one, from which a function of the program computes nothing that it
+    returns, or nothing of the item of the number ``part`` of that."""
+    func = interp.value_of(call.func) if call.args or call.keywords else v.UNKNOWN
+    if not isinstance(func, v.Func) or func.decorated or func.fn.is_generator or func.fn.is_async:
+        return []
+    if any(isinstance(one, m.Star) for one in call.args) or not all(one.name for one in call.keywords):
+        return []
+    interp.body(func)
+    read = read_by_result(func.fn, part)
+    if read is None:
+        return []
+    places = [one.name for one in func.fn.params if one.kind in "pa"][func.receiver is not None :]
+    unused: list[Any] = [value for name, value in zip(places, call.args, strict=False) if name not in read]
+    names = {one.name for one in func.fn.params if one.kind in "ak"}
+    return unused + [one for one in call.keywords if one.name in names - read]
 
 
 def _item_of_call(node: Any) -> m.Call | None:
@@ -104,13 +129,6 @@ def _item_of_call(node: Any) -> m.Call | None:
 
 def _number(index: m.Expr) -> int | None:
     return index.value if isinstance(index, m.Const) and type(index.value) is int else None
-
-
-def _returned(value: m.Expr | None, part: int | None) -> m.Expr | None:
-    """What a ``return`` statement gives under a number: the whole where its elements are not written out."""
-    if part is None or not isinstance(value, m.Seq) or any(isinstance(one, m.Star) for one in value.elts):
-        return value
-    return value.elts[part] if -len(value.elts) <= part < len(value.elts) else value
 
 
 def _is_item(node: Any) -> bool:
@@ -181,7 +199,7 @@ def _under(whole: m.Expr, key: Any) -> list[tuple[m.Expr, int | None]]:
         if all(one.name for one in whole.keywords):
             return [(one.value, None) for one in whole.keywords if one.name == key]
     if type(key) is int:
-        part = _returned(whole, key)
+        part = returned(whole, key)
         if part is not whole and part is not None:
             return [(part, None)]
         return [(whole, key if isinstance(whole, m.Call) else None)]
@@ -299,7 +317,7 @@ class _Flow:
 
     def _statement(self, stmt: Any, chosen: str) -> None:
         if isinstance(stmt, m.Return):
-            self.returned = self.returned or self._source(_returned(stmt.value, self.part)) or chosen
+            self.returned = self.returned or self._source(returned(stmt.value, self.part)) or chosen
         elif isinstance(stmt, m.Assign):
             for target in stmt.targets:
                 self._assign(target, stmt.value, chosen)
@@ -322,7 +340,7 @@ class _Flow:
                 self._name(one, "")
             else:
                 part = position if numbered else None
-                self._name(one, self._source(_returned(value, part), part) or chosen)
+                self._name(one, self._source(returned(value, part), part) or chosen)
 
     def _name(self, target: m.Expr, source: str) -> None:
         if isinstance(target, m.Name) and source:

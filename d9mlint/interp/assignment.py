@@ -234,13 +234,17 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
             interp.set_mode(mode, value, node)
         else:
             interp.listeners.tell(OtherAttributeEvent(dotted, value, node))
-        seeds = interp.kb.rng(dotted)
+        seeds = tuple(one for one in interp.kb.rng(dotted) if one.assigned or one.seeds)
         if seeds and (not isinstance(value, v.Lit) or any(entry.assigned for entry in seeds)):
             # A library that is seeded by an assignment, or a function in place of the one that seeds.
             rng.apply(interp, seeds, v.Args([value]), node)
         if owner.name in FLAGS:
             interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN if interp.branching else value)
-        elif f"{owner.name}.{name}" not in interp.library_attributes:
+        elif interp.library_attributes.get(f"{owner.name}.{name}") in (None, v.UNKNOWN):
+            followed = isinstance(value, (v.Func, v.Partial)) and not interp.branching
+            interp.set_library_attribute(f"{owner.name}.{name}", value if followed else v.UNKNOWN)
+        else:
+            # Which of several functions of the program it is, or the library's own again, depends on when it is called.
             interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN)
         return
     if type(owner) in _FOREIGN and type(value) in _HELD:

@@ -887,6 +887,7 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
             given = _given_by_parser(interp, interp.kb.canonical(base), inst, args, node)
             keep_base(interp, inst, call_external(interp, base, given, node))
             _call_when_made(interp, inst, interp.kb.canonical(base), node)
+        records.fill(inst, args)
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)

@@ -453,6 +453,11 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
 
 
+def _field_at(held: list[v.Value], index: v.Value) -> v.Value:
+    at = index.value if isinstance(index, v.Lit) and isinstance(index.value, int) else None
+    return held[at] if at is not None and -len(held) <= at < len(held) else v.join(held)
+
+
 def rounds_of_literals(value: v.Value) -> list[v.Value] | None:
     """What each round of a loop gets over ``enumerate(...)``, ``zip(...)``, ``itertools.product(...)`` or a progress bar
     around sequences of texts and numbers that are all known; None for any other."""
@@ -872,6 +877,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         container = container_of(value)
         if container is not None:
             return subscript(interp, container, index, node)
+        held = fields(value)
+        if held is not None:
+            return _field_at(held, index)
         return value if _is_part(value.cls.external_bases(), index) else v.UNKNOWN
     if isinstance(value, v.Obj):
         if value.type == PATH and isinstance(index, v.Lit) and path_of(value) is not None:
@@ -883,8 +891,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return value.attrs[index.value]
         held = fields(value)
         if held is not None:
-            at = index.value if isinstance(index, v.Lit) and isinstance(index.value, int) else None
-            return held[at] if at is not None and -len(held) <= at < len(held) else v.join(held)
+            return _field_at(held, index)
         if value.type == TENSOR and value.api == tensors.BATCH and isinstance(index, v.Lit):
             return collated.part(value, index.value)
         if isinstance(index, v.Lit) and index.value in (0, 1, -1, -2):

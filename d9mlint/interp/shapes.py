@@ -893,9 +893,11 @@ def is_single(known: Form, dimension: object, beside: Form = NOTHING) -> bool | 
     sizes = known.sizes if known.sizes is not None else beside.sizes
     if sizes is not None:
         return True if sizes and known.single % len(sizes) == dimension % len(sizes) else None
-    # The second and the last dimension are one in a matrix, of which a column takes one element in each row.
-    matrix = max(known.least, beside.least) <= _OF_MATRIX
-    return True if matrix and {known.single, dimension} == {1, -1} else None
+    # The second and the last dimension are one in a matrix, of which a column takes one element in each row, as the third
+    # and the last are one in a batch of matrices.
+    last, named = sorted((known.single, dimension))
+    as_few = max(known.least, beside.least) <= named + 1
+    return True if last == -1 and named >= 1 and as_few else None
 
 
 _OF_MATRIX = 2

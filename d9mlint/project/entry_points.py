@@ -13,7 +13,7 @@ from d9mlint.base.paths import TESTS, boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import passing
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import nodes, variables
 from d9mlint.knowledge import Knowledge
 from d9mlint.project.frameworks import is_loaded_by_framework, is_looked_for
 from d9mlint.project.modules import Found, ModuleFile, Modules
@@ -58,7 +58,10 @@ def find_entries(
     each part of the project knows of frameworks, ``named`` the files that the configuration names, with the function to
     call."""
     entries: list[Entry] = []
-    console = dict(_console_scripts(modules))
+    console: dict[str, list[str]] = {}
+    for path, function in _console_scripts(modules):
+        if function not in console.setdefault(path, []):
+            console[path].append(function)
     wanted: dict[str, list[str]] = {}
     for path, function in named:
         wanted.setdefault(path, []).append(function)
@@ -69,15 +72,17 @@ def find_entries(
         if file.facts.problem is not None or is_test(file):
             continue
         name = os.path.basename(file.path)
+        called = console.get(file.path, [])
+        alone = [function for function in called if _only_calls(file, function)]
         if file.notebook:
             entries.append(Entry(file, "notebook"))
         elif name == "__main__.py":
             entries.append(Entry(file, "package"))
         elif name in NOT_ENTRIES:
             pass
-        elif file.path in console and _only_calls(file, console[file.path]):
+        elif alone:
             # An installed command calls the same without the guard: what goes at its start has to be in the function.
-            entries.append(Entry(file, "console", console[file.path]))
+            entries.append(Entry(file, "console", alone[0]))
         elif has_main_guard(file):
             entries.append(Entry(file, "main"))
         elif file.path not in imported and (
@@ -87,8 +92,12 @@ def find_entries(
             or any(is_loaded_by_framework(known, modules, file) for known in layered)
         ):
             entries.append(Entry(file, "script"))
-        if file.path in console and not any(e.file is file for e in entries):
-            entries.append(Entry(file, "console", console[file.path]))
+        started = bool(entries) and entries[-1].file is file
+        entries += [
+            Entry(file, "console", function)
+            for function in called
+            if not started or (function not in alone and not _names(file, function))
+        ]
     return entries
 
 
@@ -102,6 +111,11 @@ def _only_calls(file: ModuleFile, function: str) -> bool:
     it returns."""
     guards = [s.body for s in file.facts.functions[0].body if isinstance(s, m.If) and is_main_test(s.test)]
     return bool(guards) and all(len(body) == 1 and _is_call_of(body[0], function) for body in guards)
+
+
+def _names(file: ModuleFile, function: str) -> bool:
+    """Whether a module uses a function that it defines: what it does when it is started may call it."""
+    return any(function in variables(one) for one in file.facts.functions if one.name != function)
 
 
 def _is_call_of(stmt: m.Stmt, function: str) -> bool:

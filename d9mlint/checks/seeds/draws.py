@@ -2008,7 +2008,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             and help == f"call `{seed}` {where_to_seed}"
             and not generator.where
         ):
-            message = f"{message}: `{option.label}` does not seed it"
+            if (option.label, rng) not in self.seeded_by_option:
+                message = f"{message}: `{option.label}` does not seed it"
             call = _with_seed(seed, option.value) if option.value else seed
             behind = "after the options are parsed"
             if not option.value:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_method
+from d9mlint.interp.events import CallEvent, SeedEvent
+from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
@@ -41,6 +41,16 @@ class SeedOptions:
     options = remembered(list[SeedOption])
     takes_options = remembered(bool)
     """Whether the program parses a command line that has options."""
+
+    seeded_by_option = remembered(set[tuple[str, str]])
+    """The options that seed a generator somewhere, perhaps not on each path, with the generator."""
+
+    @on(SeedEvent)
+    def seeded_by(self, event: SeedEvent) -> None:
+        """Generators are seeded, perhaps with what an option gives."""
+        seed = event.args.get(event.entry.seed_arg, event.entry.seed_pos)
+        if isinstance(seed, v.Lit) and seed.option:
+            self.seeded_by_option.update((seed.option, rng) for rng in event.rngs)
 
     @on_method("parse_args", "parse_known_args")
     def options_parsed(self, call: CallEvent) -> None:

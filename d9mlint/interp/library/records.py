@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 TUPLE_TYPE = "collections.namedtuple"
 _ONE = "collections.namedtuple.__new__"
+_CLASS = "typing.NamedTuple"
 
 
 class Fields(NamedTuple):
@@ -49,8 +50,34 @@ def make(interp: Interp, kind: v.Obj, args: v.Args, node: Any) -> v.Value | None
     return one
 
 
+def fill(inst: v.Inst, args: v.Args) -> None:
+    """``class Point(namedtuple("Point", ["x", "y"]))``: what an instance is made with is what its fields hold."""
+    if inst.cls.find("__new__") is not None:
+        return
+    for one in inst.cls.mro():
+        for base in one.bases:
+            if isinstance(base, v.Obj) and isinstance(base.data, Fields):
+                for place, name in enumerate(base.data.names):
+                    inst.attrs[name] = args.get(name, place) or v.UNKNOWN
+                return
+
+
+def _names(cls: v.Cls) -> tuple[str, ...]:
+    """The fields of a class of named tuples, in their order; none of any other class."""
+    for one in cls.mro():
+        for base in one.bases:
+            if isinstance(base, v.Ext) and base.name == _CLASS:
+                return tuple(one.fields)
+            if isinstance(base, v.Obj) and isinstance(base.data, Fields):
+                return base.data.names
+    return ()
+
+
 def fields(value: v.Value) -> list[v.Value] | None:
     """What the fields of a named tuple hold, in their order; None for anything else."""
+    if isinstance(value, v.Inst):
+        names = _names(value.cls)
+        return [value.attrs[name] for name in names] if names and all(map(value.attrs.get, names)) else None
     if not isinstance(value, v.Obj) or value.type != _ONE or not isinstance(value.data, Fields):
         return None
     return [value.attrs[name] for name in value.data.names]
