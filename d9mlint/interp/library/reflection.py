@@ -421,6 +421,26 @@ def register(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
     return v.Obj(REGISTRAR, "", v.Args([owner, v.Lit(key)]), node)
 
 
+def registry_of(decorator: v.Value) -> str:
+    """The name of the function or method that keeps what a decorator of a library decorates, or may; for a method of an
+    object that the project makes, with the place where it does."""
+    if isinstance(decorator, v.Obj) and decorator.api == REGISTRAR:
+        owner: v.Value = decorator.args.pos[0]
+        name = "register"
+    elif isinstance(decorator, v.Member):
+        owner, name = decorator.owner, decorator.name
+    elif isinstance(decorator, v.Obj):
+        return decorator.api
+    else:
+        return decorator.name if isinstance(decorator, v.Ext) else ""
+    if not isinstance(owner, v.Obj):
+        return ""
+    made = (
+        f"@{owner.file.path}:{owner.node.start}" if owner.file is not None and owner.node is not None else ""
+    )
+    return f"{owner.type or owner.api}.{name}{made}"
+
+
 def keep(decorator: v.Value, target: v.Value) -> bool:
     """Let a decorator that belongs to a registry store what it decorates; whether it is one."""
     if isinstance(decorator, v.Obj) and decorator.api == REGISTRAR:
