@@ -1204,7 +1204,15 @@ def _self(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
         return owner
     if isinstance(owner, v.Obj) and (owner.type == "torch.Generator" or is_module(interp, owner)):
         return owner
-    return None
+    return owner if isinstance(owner, v.Obj) and _is_around_module(owner) else None
+
+
+def _is_around_module(value: v.Obj) -> bool:
+    """Whether an object of a class of a library was made with a module of the project: it is a module too."""
+    if value.type == TENSOR or value.owner is not None or not value.api.rpartition(".")[2][:1].isupper():
+        return False
+    given = (one for held in value.args.values() for one in v.alternatives(held))
+    return any(isinstance(one, v.Inst) and one.cls.find("forward") is not None for one in given)
 
 
 def _requiring_grad(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
