@@ -365,7 +365,17 @@ def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
         return v.Lit(len(first.elts))
     if isinstance(first, v.Lit) and isinstance(first.value, str | bytes):
         return v.Lit(len(first.value), first.option)
+    own = [] if first is None else [method for one in v.alternatives(first) if (method := _own_length(one))]
+    if own:
+        interp.call(v.candidates(own), v.NO_ARGS, node)
+        return None
     return v.Lit(0) if first is not None and is_empty(interp, first) else None
+
+
+def _own_length(value: v.Value) -> v.Func | None:
+    """The method of an object of the project that `len` calls."""
+    found = value.cls.find("__len__") if isinstance(value, v.Inst) else None
+    return found.bind(value) if isinstance(found, v.Func) else None
 
 
 def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
