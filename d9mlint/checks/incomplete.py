@@ -75,6 +75,7 @@ HELP = {
     "undefined-name": "define the name, or import it",
     "project-import": "lint the directory that holds the module too, or review it by hand",
     "library-call": "review by hand whether this library draws random numbers or trains on a GPU",
+    "left-to-library": "review by hand what the library does with this code, and whether it is seeded before",
     "device": "set `device` in the configuration if the program never runs on a GPU",
     "constant": "check the program with the other value too, or make it an option of the command line",
 }

@@ -189,6 +189,7 @@ _DOES: dict[CallKind, str] = {
     "fits-estimator": "fits the estimator that it is given, on parts of the data",
     "fits-in-processes": "fits copies of the estimators that it was made with in worker processes",
     "fits-parts": "fits the estimators that it was made with",
+    "registers-code": "keeps a function or class under a name, to use it later",
     "runs-methods": "runs methods of the objects that it is given, or of its receiver",
     "saves-models": "writes the weights of a model into a file or sends them somewhere",
     "shows": "shows something on the screen",

@@ -91,6 +91,7 @@ from d9mlint.interp.events import (
     InstanceEvent,
     IterationEvent,
     ObjectCallEvent,
+    RegisterEvent,
     RepeatedEvent,
     ResultEvent,
     RoundEvent,
@@ -738,6 +739,7 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
         return gradients
     if isinstance(decorator, (v.Ext, v.Obj, v.Member)) or decorator is v.UNKNOWN:
         interp.listeners.tell(DecoratorEvent(decorator, value, node))
+        _tell_registered(interp, decorator, value)
         if isinstance(value, v.Func):
             value.decorated = (*value.decorated, decorator)
             commands.register(decorator, value)
@@ -754,6 +756,16 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
     result = call(interp, decorator, v.Args([value]), node)
     interp.decorated = outer
     return value if result is v.UNKNOWN or isinstance(result, v.Lit) else result
+
+
+def _tell_registered(interp: Interp, decorator: v.Value, value: v.Value) -> None:
+    name = reflection.registry_of(decorator)
+    if (
+        name
+        and isinstance(value, (v.Func, v.Cls))
+        and interp.kb.call_is("registers-code", name.partition("@")[0])
+    ):
+        interp.listeners.tell(RegisterEvent(name, value))
 
 
 def _differentiated(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value | None:
@@ -846,6 +858,7 @@ def _local_variables(interp: Interp, owner: v.Value, func: v.Func, node: Any) ->
 def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v.Value:
     """Apply a class decorator: project ones are called, registries of libraries keep the class."""
     bindings.keep(interp, decorator, value)
+    _tell_registered(interp, decorator, value)
     if reflection.keep(decorator, value) or not isinstance(decorator, (v.Func, v.Partial, v.Inst, v.Cls)):
         return value
     result = call(interp, decorator, v.Args([value]), node)

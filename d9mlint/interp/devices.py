@@ -24,6 +24,7 @@ ON_MPS = "on mps"
 """The mode that holds whether the program has put something on MPS, wherever it is run."""
 RANK = "rank"
 """``api`` of the first argument of a function that is spawned once for each device."""
+_FORMAT = "str.format"
 _CONVERSIONS = frozenset({"builtins.int", "builtins.str", "builtins.abs"})
 
 
@@ -82,6 +83,8 @@ def _of_object(interp: RunView, value: v.Obj) -> str:
         return "" if _is_refused(given) else named(interp, given)
     if value.api == v.TEXT or value.api in _CONVERSIONS:
         return named(interp, value.args.pos[0]) if value.args.pos else ""
+    if value.api == _FORMAT and isinstance(value.owner, v.Lit):
+        return _of_text(str(value.owner.value).partition("{")[0])
     if value.api == RANK:
         return _accelerator(interp)
     entry = interp.kb.device(value.api)

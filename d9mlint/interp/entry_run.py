@@ -26,7 +26,7 @@ from d9mlint.base.entry_report import (
 from d9mlint.base.findings import Finding
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import TRAIN, Activity, states, trained_on
-from d9mlint.interp.calls import answer_by, blank_instance
+from d9mlint.interp.calls import answer_by, blank_instance, is_managed, manage
 from d9mlint.interp.context import QUIET
 from d9mlint.interp.events import EndEvent
 from d9mlint.interp.frames import BudgetExceeded
@@ -43,6 +43,7 @@ from d9mlint.interp.replaced import Replaced
 from d9mlint.interp.storage import Storage
 from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, SEEDED_BY_TRAINER, Switches
 from d9mlint.interp.trail import functions
+from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import Entry, find_entries, imported_files, used_files
@@ -69,6 +70,8 @@ UNREACHED_STEPS = 20_000_000
 """Steps for all modules with code that no entry point reaches, shared out evenly among the project's files."""
 LEAST_STEPS = 5_000
 """Steps that each of them has in any case."""
+_MOST_GIVEN = 3
+"""How many functions deep those are called that unreached ones give: a decorator with options gives one that gives one."""
 
 
 class ProjectFile(NamedTuple):
@@ -546,7 +549,7 @@ def _run_module(interp: Interp, file: ModuleFile) -> None:
     for value in list(mod.env.vars.values()):
         if isinstance(value, v.Func) and value.file is file:
             if value.key in interp.judged and value.key not in interp.visited:
-                interp.call(value, v.Args(star=True, dstar=True), None)
+                _run_given(interp, interp.call(value, v.Args(star=True, dstar=True), None))
         elif isinstance(value, v.Cls) and value.file is file:
             _run_class(interp, value)
     interp.drain()
@@ -566,4 +569,15 @@ def _run_class(interp: Interp, cls: v.Cls) -> None:
     for member in members:
         if member.key in interp.judged and member.key not in interp.visited:
             with interp.within(*([QUIET] if member.fn.name in quiet else [])):
-                interp.call(member.bind(inst), v.Args(star=True, dstar=True), None)
+                _run_given(interp, interp.call(member.bind(inst), v.Args(star=True, dstar=True), None))
+
+
+def _run_given(interp: Interp, given: v.Value, depth: int = 0) -> None:
+    """Whoever calls a function may call the functions that it gives, and enter the context manager that it is."""
+    for one in flatten(given):
+        if is_managed(one):
+            manage(interp, one, lambda _: None, None)
+        elif isinstance(one, v.Func) and one.key in interp.judged and one.key not in interp.visited:
+            made = interp.call(one, v.Args(star=True, dstar=True), None)
+            if depth < _MOST_GIVEN:
+                _run_given(interp, made, depth + 1)

@@ -59,6 +59,14 @@ class DecoratorEvent(NamedTuple):
     node: Any
 
 
+class RegisterEvent(NamedTuple):
+    """A decorator of a library keeps a function or class of the project. ``registry`` names what keeps it: the function or
+    method with its library, and where the registry is an object that the project makes, where that is made."""
+
+    registry: str
+    registered: v.Func | v.Cls
+
+
 class DecoratedCallEvent(NamedTuple):
     """A function is called that decorators of libraries are applied to."""
 
@@ -357,6 +365,7 @@ class EndEvent(NamedTuple):
 Event = (
     CallEvent
     | DecoratorEvent
+    | RegisterEvent
     | DecoratedCallEvent
     | AnswerEvent
     | RoundEvent

@@ -562,8 +562,16 @@ class Interp:
     def gap(self, kind: GapKind, text: str, node: Any) -> None:
         """Something that may matter is not followed here. Only in runs of entry points: others know less anyway."""
         if self.entry is not None:
-            site = self.here(node)
+            self.gap_at(kind, text, self.here(node))
+
+    def gap_at(self, kind: GapKind, text: str, site: Site) -> None:
+        """The same, at a place."""
+        if self.entry is not None:
             self.gaps.add(Gap(site.path, site.start, site.end, kind, text))
+
+    def has_run(self, function: tuple[str, int]) -> bool:
+        """Whether a function of the project has run."""
+        return function in self.visited
 
     @contextmanager
     def fork(self, *observers: object, frame: Frame | None = None, worker: bool = False) -> Iterator[Interp]:

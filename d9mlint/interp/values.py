@@ -829,10 +829,21 @@ def _too_many(values: tuple[Value, ...], most: int) -> Value:
         if value.order is not None:
             orders.append(value.order)
     if not orders:
-        return _row_of_numbers(values) or UNKNOWN
+        return _row_of_numbers(values) or _of_project(values, most)
     result = Obj("?", "?")
     result.order = orders[0].together(orders[1:])
     return result
+
+
+def _of_project(values: tuple[Value, ...], most: int) -> Value:
+    """What is left of many alternatives among which are objects, functions and classes of the project: these, if they are
+    few, as one of them may be called."""
+    own: list[Value] = []
+    for value in values:
+        for one in alternatives(value):
+            if isinstance(one, (Inst, Func, Cls, Partial)) and all(one is not other for other in own):
+                own.append(one)
+    return AnyOf((*own, UNKNOWN)) if 0 < len(own) < most else UNKNOWN
 
 
 def _row_of_numbers(values: tuple[Value, ...]) -> Value | None:

@@ -341,3 +341,9 @@ class RunView(Protocol):
 
     def gap(self, kind: GapKind, text: str, node: Any) -> None:
         """Something that may matter is not followed here."""
+
+    def gap_at(self, kind: GapKind, text: str, site: Site) -> None:
+        """Something that may matter is not followed at a place."""
+
+    def has_run(self, function: tuple[str, int]) -> bool:
+        """Whether a function of the project, by its file and its index there, has run."""

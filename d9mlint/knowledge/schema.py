@@ -48,6 +48,7 @@ CallKind = Literal[
     "fits-estimator",
     "fits-in-processes",
     "fits-parts",
+    "registers-code",
     "runs-methods",
     "saves-models",
     "shows",

@@ -365,7 +365,17 @@ def _len(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
         return v.Lit(len(first.elts))
     if isinstance(first, v.Lit) and isinstance(first.value, str | bytes):
         return v.Lit(len(first.value), first.option)
+    own = [] if first is None else [method for one in v.alternatives(first) if (method := _own_length(one))]
+    if own:
+        interp.call(v.candidates(own), v.NO_ARGS, node)
+        return None
     return v.Lit(0) if first is not None and is_empty(interp, first) else None
+
+
+def _own_length(value: v.Value) -> v.Func | None:
+    """The method of an object of the project that `len` calls."""
+    found = value.cls.find("__len__") if isinstance(value, v.Inst) else None
+    return found.bind(value) if isinstance(found, v.Func) else None
 
 
 def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -1204,7 +1214,15 @@ def _self(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
         return owner
     if isinstance(owner, v.Obj) and (owner.type == "torch.Generator" or is_module(interp, owner)):
         return owner
-    return None
+    return owner if isinstance(owner, v.Obj) and _is_around_module(owner) else None
+
+
+def _is_around_module(value: v.Obj) -> bool:
+    """Whether an object of a class of a library was made with a module of the project: it is a module too."""
+    if value.type == TENSOR or value.owner is not None or not value.api.rpartition(".")[2][:1].isupper():
+        return False
+    given = (one for held in value.args.values() for one in v.alternatives(held))
+    return any(isinstance(one, v.Inst) and one.cls.find("forward") is not None for one in given)
 
 
 def _requiring_grad(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
 from d9mlint.interp.library.options import FLAGS, as_default, load_config
+from d9mlint.interp.text import written
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -45,25 +46,33 @@ def file_at(interp: Interp, path: v.Value | None, directory: str = "") -> Module
     return None
 
 
+def _run_file(interp: Interp, path: v.Value | None, node: Any) -> v.Mod | None:
+    """The module of a file of the project that a call runs."""
+    mod = _module_at(interp, path)
+    if mod is None and not (isinstance(path, v.Lit) and isinstance(path.value, str)):
+        interp.gap("dynamic-call", f"which file `{written(node)}` runs is decided at run time", node)
+    return mod
+
+
 def _load_source(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``imp.load_source("config", "config.py")``."""
-    return _module_at(interp, args.get("pathname", 1))
+    return _run_file(interp, args.get("pathname", 1), node)
 
 
 def _of_spec(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``importlib.util.module_from_spec(spec)``: its loader is going to run it."""
     spec = args.get("spec", 0)
-    return _module_at(interp, spec.args.get("location", 1)) if isinstance(spec, v.Obj) else None
+    return _run_file(interp, spec.args.get("location", 1), node) if isinstance(spec, v.Obj) else None
 
 
 def _load_module(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``SourceFileLoader("config", "config.py").load_module()``."""
-    return _module_at(interp, owner.args.get("path", 1)) if isinstance(owner, v.Obj) else None
+    return _run_file(interp, owner.args.get("path", 1), node) if isinstance(owner, v.Obj) else None
 
 
 def _run_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``runpy.run_path("config.py")`` gives the variables of the file."""
-    mod = _module_at(interp, args.get("path_name", 0))
+    mod = _run_file(interp, args.get("path_name", 0), node)
     return v.Mapping(dict(mod.env.all()), open=True) if mod is not None else None
 
 

@@ -16,6 +16,7 @@ from d9mlint.interp.library import python_files
 from d9mlint.interp.library.own_paths import literal_path
 from d9mlint.interp.library.set_by_name import set_in_scope
 from d9mlint.interp.places import running
+from d9mlint.interp.text import written
 from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
@@ -125,17 +126,23 @@ def _texts(value: v.Value) -> list[str]:
 def execute(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``exec(text)`` in the scope at hand: of expressions, and of assignments of attributes and of a module's names, where
     the text is known; of what stands in a file, all statements."""
+    texts = _texts(args.pos[0]) if args.pos else []
     if len(args.pos) != 1 or args.kw or args.star or args.dstar:
+        # In the scope that it is given, nothing is followed.
+        if not texts:
+            _any_code(interp, node)
         return None
-    texts = _texts(args.pos[0])
     if not texts:
         path = _path_of_text(args.pos[0])
         if path is None:
+            _any_code(interp, node)
             return None
         file = python_files.file_at(interp, path)
         if file is not None:
             _run_in_place(interp, file)
-        elif interp.frame.func is None:
+            return v.NONE
+        _any_code(interp, node)
+        if interp.frame.func is None:
             # A file that is not known assigns variables anew.
             set_in_scope(interp.frame.mod.env, v.UNKNOWN, v.UNKNOWN)
         return v.NONE
@@ -143,6 +150,10 @@ def execute(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     if len(runs) == 1 and not isinstance(args.pos[0], v.AnyOf):
         return runs[0]()
     return _alternatives(interp, runs)
+
+
+def _any_code(interp: Interp, node: Any) -> None:
+    interp.gap("dynamic-call", f"which code `{written(node)}` runs is decided at run time", node)
 
 
 _COMPILE = "builtins.compile"
@@ -408,6 +419,26 @@ def register(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any)
         _keep(owner, key, target)
         return target
     return v.Obj(REGISTRAR, "", v.Args([owner, v.Lit(key)]), node)
+
+
+def registry_of(decorator: v.Value) -> str:
+    """The name of the function or method that keeps what a decorator of a library decorates, or may; for a method of an
+    object that the project makes, with the place where it does."""
+    if isinstance(decorator, v.Obj) and decorator.api == REGISTRAR:
+        owner: v.Value = decorator.args.pos[0]
+        name = "register"
+    elif isinstance(decorator, v.Member):
+        owner, name = decorator.owner, decorator.name
+    elif isinstance(decorator, v.Obj):
+        return decorator.api
+    else:
+        return decorator.name if isinstance(decorator, v.Ext) else ""
+    if not isinstance(owner, v.Obj):
+        return ""
+    made = (
+        f"@{owner.file.path}:{owner.node.start}" if owner.file is not None and owner.node is not None else ""
+    )
+    return f"{owner.type or owner.api}.{name}{made}"
 
 
 def keep(decorator: v.Value, target: v.Value) -> bool:
