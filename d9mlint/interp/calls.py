@@ -1397,7 +1397,9 @@ def callbacks(
         if each is not None:
             interp.orders.decide(interp.orders.of(call(interp, args.pos[0], each, node)))
         return None
-    if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
+    kinds = set(map(type, args.values()))
+    held = v.Mapping in kinds and _is_held(interp, api, owner)
+    if (_CALLED.isdisjoint(kinds) and not held) or not _calls_back(api):
         return None
     if interp.kb.role(api, "calls-at-use") is not None or interp.kb.role(api, estimators.ROLE) is not None:
         return None
@@ -1530,6 +1532,8 @@ def _callbacks(
             ):
                 call(interp, one, each, node)
         return None
+    if _is_held(interp, api, owner):
+        _call_held(interp, args, node)
     made = runner_of(interp, api, args)
     for called in made.entry.calls if made is not None else ():
         for one in v.alternatives(args.get(called.arg, called.pos) or v.NONE):
@@ -1616,6 +1620,24 @@ def _callbacks(
                     ):
                         run_methods(interp, elt, node, caller, method)
     return None
+
+
+def _is_held(interp: Interp, api: str, owner: v.Value | None) -> bool:
+    """Whether a method calls functions in mappings, and methods of objects, that it is given."""
+    return owner is not None and interp.kb.role(f"?{api[1:]}", "calls-held") is not None
+
+
+def _call_held(interp: Interp, args: v.Args, node: Any) -> None:
+    """Call functions in mappings, as in ``compile(loss={"boxes": distance})``, and methods of objects."""
+    for value in args.values():
+        for one in v.alternatives(value):
+            held = flatten(one)
+            for inst in held:
+                if isinstance(inst, v.Inst):
+                    run_methods(interp, inst, node)
+            for func in held if isinstance(one, v.Mapping) else ():
+                if isinstance(func, (v.Func, v.Partial)):
+                    call(interp, func, _ANY, node)
 
 
 def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Args | None:
