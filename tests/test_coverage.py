@@ -198,7 +198,14 @@ def test_a_device_is_known_where_its_number_is_not(tmp_path: Path, name: str, ki
 
 
 @pytest.mark.parametrize(
-    ("device", "kinds"), [("Accelerator().device", []), ("other.load().device", ["device"])]
+    ("device", "kinds"),
+    [
+        ("Accelerator().device", []),
+        ("other.load().device", ["device"]),
+        ("other.load().dtype", []),
+        ("other.load().device).to(other.load().dtype", ["device"]),
+        ("other.load().device).to(other.load()", ["device"]),
+    ],
 )
 def test_the_device_of_a_launcher_is_known(tmp_path: Path, device: str, kinds: list[str]) -> None:
     text = (

@@ -173,9 +173,15 @@ def _device(interp: RunView, call: CallEvent) -> None:
         target = call.args.get("device", 0)
         moves = call.owner is not None and _role(interp, call.owner) == "a model"
         member = isinstance(target, v.Member) and not named(interp, target)
-        unknown = moves and (target is v.UNKNOWN or member)
+        unknown = moves and (target is v.UNKNOWN or member) and not _is_dtype(call.node)
     if unknown:
         interp.gap("device", "the device is not known; it may be a GPU", call.node)
+
+
+def _is_dtype(node: m.Call) -> bool:
+    """Whether a module is moved to the element type of something: ``layer.to(other.weight.dtype)``."""
+    first = node.args[0] if node.args else None
+    return first is not None and written(first).endswith(".dtype")
 
 
 def coverage_of(project: Project, report: EntryReport) -> Coverage:
@@ -193,8 +199,15 @@ def coverage_of(project: Project, report: EntryReport) -> Coverage:
     gaps = {*report.gaps, *(Gap(c.path, c.start, c.end, "budget", c.reason) for c in report.cuts)}
     if report.failure:
         gaps.add(Gap(report.entry, 0, 0, "budget", report.failure))
+    # Calls of which one goes on with what the other gives begin at one place.
+    places = {(gap.path, gap.start, gap.kind, gap.text): gap for gap in sorted(gaps, reverse=True)}
     return Coverage(
-        report.entry, report.function, len(report.files), followed, total - followed, tuple(sorted(gaps))
+        report.entry,
+        report.function,
+        len(report.files),
+        followed,
+        total - followed,
+        tuple(sorted(places.values())),
     )
 
 
