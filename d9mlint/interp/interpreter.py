@@ -340,6 +340,8 @@ class Interp:
         self.process_began = 0
         # The handles of hooks that modules were given.
         self.hooks: list[v.Obj] = []
+        # What was put into objects of libraries, which call it.
+        self.placed: list[v.Func | v.Partial | v.Inst] = []
         # In how many bodies of `if __name__ == "__main__"` the program is.
         self.guarded = 0
         # What the program itself stored on modules of libraries.
