@@ -2003,7 +2003,8 @@ class Interp:
         """A module that is not found in a package of the project, or on the search path."""
         top, _, rest = name.partition(".")
         package = self.find_module(self.frame.file, top) if rest else None
-        if package is not None and (package.file is not None or not self.modules.is_library(top)):
+        library = self.modules.is_library(top) or top in self.kb.named_libraries
+        if package is not None and (package.file is not None or not library):
             self.gap("project-import", f"`{name}` is no file of the project", stmt)
         elif len(found := self.modules.named(name)) > 1 and self.frame.file not in found:
             several = ", ".join(one.relative for one in found[:_MOST_NAMED])
