@@ -105,6 +105,7 @@ from d9mlint.interp.library import (
     command_line_files,
     commands,
     configs,
+    configured_parts,
     dispatching,
     environments,
     estimators,
@@ -1096,6 +1097,8 @@ def _make_objects(
 
 
 def _use_class(interp: Interp, cls: v.Cls, args: v.Args, node: Any, found: Runner | None) -> None:
+    if found is not None and found.entry.from_files:
+        args = configured_parts.given(interp, cls, args, node, annotated)
     made = call(interp, cls, args, node)
     if isinstance(made, v.Inst):
         run_methods(
