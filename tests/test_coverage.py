@@ -216,6 +216,27 @@ def test_the_device_of_a_launcher_is_known(tmp_path: Path, device: str, kinds: l
     assert [one["kind"] for one in data["not_followed"]] == kinds
 
 
+@pytest.mark.parametrize(
+    ("base", "what"),
+    [
+        ("gymnasium.Env", "an environment"),
+        ("torch.utils.data.Dataset", "a dataset"),
+        ("object", ""),
+    ],
+)
+def test_an_unknown_library_that_is_given_an_object_of_the_program_is_named(
+    tmp_path: Path, base: str, what: str
+) -> None:
+    text = (
+        "import gymnasium\nimport torch\nimport unheard_of\n\n\n"
+        f"class Own({base}):\n    def step(self, action):\n        return action\n\n\n"
+        "torch.manual_seed(0)\nunheard_of.play([Own()])\nprint(torch.rand(3), Own())\n"
+    )
+    (data,) = coverage_data(lint(tmp_path, {"train.py": text}))
+    said = [one["message"] for one in data["not_followed"]]
+    assert said == ([f"nothing is known of `unheard_of.play`, which receives {what}"] if what else [])
+
+
 def test_a_tree_without_entry_points_says_so(tmp_path: Path) -> None:
     result = lint(tmp_path, {"ops.py": OP})
     assert result.no_entry and "No entry point" in coverage_line(result)

@@ -35,6 +35,8 @@ PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | f
 )
 _MODELS = ("torch.nn.", "tf.keras.", "keras.", "lightning.", "pytorch_lightning.", "flax.")
 _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "optax.")
+_DATASETS = ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
+_ENVIRONMENTS = ("gymnasium.Env", "gymnasium.Wrapper")
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
 
 
@@ -88,7 +90,9 @@ def _call(interp: RunView, call: CallEvent) -> None:
         return
     if not is_unknown(interp.kb, api):
         return
-    what = _received(interp, call.args, losses=root != "?")
+    what = _received(interp, call.args, losses=root != "?") or (
+        "" if root == "?" else _played(interp, call.args)
+    )
     if not what:
         return
     if root == "?":
@@ -141,7 +145,8 @@ def _received(interp: RunView, args: v.Args, losses: bool = True) -> str:
 def _role(interp: RunView, value: v.Value) -> str:
     if isinstance(value, v.Inst):
         for base in value.cls.external_bases():
-            found = _named(interp.kb.canonical(base))
+            name = interp.kb.canonical(base)
+            found = _named(name)
             if found:
                 return found
         return ""
@@ -151,6 +156,18 @@ def _role(interp: RunView, value: v.Value) -> str:
         form = value.form
         return "a loss" if form is not None and form.grad and form.sizes == () else ""
     return _named(value.type)
+
+
+def _played(interp: RunView, args: v.Args) -> str:
+    """What of the program a call is given whose methods a library calls: a dataset or environment; empty for neither."""
+    for one in handed_over(args):
+        for base in one.cls.external_bases() if isinstance(one, v.Inst) else ():
+            name = interp.kb.canonical(base)
+            if name in _DATASETS:
+                return "a dataset"
+            if name in _ENVIRONMENTS:
+                return "an environment"
+    return ""
 
 
 def _named(name: str) -> str:
