@@ -1218,7 +1218,7 @@ def _call_external(
     elif (role := roles.get("wraps")) is not None:
         # The result acts like the argument.
         wrapped = args.get(role.arg, role.pos)
-        if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial, v.Member)):
+        if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.Cls, v.AnyOf, v.Partial, v.Member)):
             inputs.take_in(interp, api, wrapped, args)
             return wrapped
     elif (role := roles.get("configuration")) is not None:
@@ -1595,6 +1595,8 @@ def _callbacks(
             elif isinstance(one, v.Obj) and interp.kb.call_is("runs-methods", api):
                 for batches in given_batches(interp, one):
                     interp.listeners.tell(IterationEvent(batches))
+                for inst in _held_callbacks(interp, one):
+                    run_methods(interp, inst, node, caller, method)
             elif (
                 isinstance(one, v.Inst)
                 and interp.kb.call_is("calls-objects", api)
@@ -1622,6 +1624,9 @@ def _callbacks(
                         and (made is None or not waits_for(interp, elt, made.entry))
                     ):
                         run_methods(interp, elt, node, caller, method)
+                    elif isinstance(elt, v.Obj) and interp.kb.call_is("runs-methods", api):
+                        for inst in _held_callbacks(interp, elt):
+                            run_methods(interp, inst, node, caller, method)
     return None
 
 
@@ -1692,6 +1697,12 @@ def answer_by(interp: Interp, cls: v.Cls, node: Any) -> None:
 def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
     """Whether an object is of a class whose methods a trainer calls that is given a list of such objects."""
     return any(interp.kb.role(base, "called-back") is not None for base in inst.cls.external_bases())
+
+
+def _held_callbacks(interp: Interp, given: v.Obj) -> list[v.Inst]:
+    """The objects of the program that a library calls which a callback of it was made with: ``CallbackList([one])``."""
+    held = [one for value in given.args.values() for one in flatten(value)]
+    return [one for one in held if isinstance(one, v.Inst) and _is_called_back(interp, one)]
 
 
 def _is_keyed(interp: Interp, api: str, owner: v.Value | None) -> bool:
