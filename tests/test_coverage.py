@@ -198,7 +198,14 @@ def test_a_device_is_known_where_its_number_is_not(tmp_path: Path, name: str, ki
 
 
 @pytest.mark.parametrize(
-    ("device", "kinds"), [("Accelerator().device", []), ("other.load().device", ["device"])]
+    ("device", "kinds"),
+    [
+        ("Accelerator().device", []),
+        ("other.load().device", ["device"]),
+        ("other.load().dtype", []),
+        ("other.load().device).to(other.load().dtype", ["device"]),
+        ("other.load().device).to(other.load()", ["device"]),
+    ],
 )
 def test_the_device_of_a_launcher_is_known(tmp_path: Path, device: str, kinds: list[str]) -> None:
     text = (
@@ -207,6 +214,27 @@ def test_the_device_of_a_launcher_is_known(tmp_path: Path, device: str, kinds: l
     )
     (data,) = coverage_data(lint(tmp_path, {"train.py": text}))
     assert [one["kind"] for one in data["not_followed"]] == kinds
+
+
+@pytest.mark.parametrize(
+    ("base", "what"),
+    [
+        ("gymnasium.Env", "an environment"),
+        ("torch.utils.data.Dataset", "a dataset"),
+        ("object", ""),
+    ],
+)
+def test_an_unknown_library_that_is_given_an_object_of_the_program_is_named(
+    tmp_path: Path, base: str, what: str
+) -> None:
+    text = (
+        "import gymnasium\nimport torch\nimport unheard_of\n\n\n"
+        f"class Own({base}):\n    def step(self, action):\n        return action\n\n\n"
+        "torch.manual_seed(0)\nunheard_of.play([Own()])\nprint(torch.rand(3), Own())\n"
+    )
+    (data,) = coverage_data(lint(tmp_path, {"train.py": text}))
+    said = [one["message"] for one in data["not_followed"]]
+    assert said == ([f"nothing is known of `unheard_of.play`, which receives {what}"] if what else [])
 
 
 def test_a_tree_without_entry_points_says_so(tmp_path: Path) -> None:

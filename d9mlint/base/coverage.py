@@ -27,10 +27,10 @@ BY_ATTRIBUTE = "is decided at run time by the name of an attribute"
 
 class Gap(msgspec.Struct, frozen=True, order=True):
     """Something that a run did not follow and that may matter: a call whose target is not known, an import that
-    no project file answers, a library function that nothing is known of and that receives a model, loss, loader or
-    optimizer, code that only a library is seen to use, a call or subscript that raises TypeError, a device that could
-    not be determined, a branch that a constant in the code leaves out, or what was cut by a budget. ``text`` says
-    which."""
+    no project file answers, a library function that nothing is known of and that receives a model, loss, loader,
+    optimizer, or a dataset or environment of the program, code that only a library is seen to use, a call or subscript
+    that raises TypeError, a device that could not be determined, a branch that a constant in the code leaves out, or
+    what was cut by a budget. ``text`` says which."""
 
     path: str
     start: int

@@ -35,6 +35,8 @@ PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | f
 )
 _MODELS = ("torch.nn.", "tf.keras.", "keras.", "lightning.", "pytorch_lightning.", "flax.")
 _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "optax.")
+_DATASETS = ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
+_ENVIRONMENTS = ("gymnasium.Env", "gymnasium.Wrapper")
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
 
 
@@ -88,7 +90,9 @@ def _call(interp: RunView, call: CallEvent) -> None:
         return
     if not is_unknown(interp.kb, api):
         return
-    what = _received(interp, call.args, losses=root != "?")
+    what = _received(interp, call.args, losses=root != "?") or (
+        "" if root == "?" else _played(interp, call.args)
+    )
     if not what:
         return
     if root == "?":
@@ -141,7 +145,8 @@ def _received(interp: RunView, args: v.Args, losses: bool = True) -> str:
 def _role(interp: RunView, value: v.Value) -> str:
     if isinstance(value, v.Inst):
         for base in value.cls.external_bases():
-            found = _named(interp.kb.canonical(base))
+            name = interp.kb.canonical(base)
+            found = _named(name)
             if found:
                 return found
         return ""
@@ -151,6 +156,18 @@ def _role(interp: RunView, value: v.Value) -> str:
         form = value.form
         return "a loss" if form is not None and form.grad and form.sizes == () else ""
     return _named(value.type)
+
+
+def _played(interp: RunView, args: v.Args) -> str:
+    """What of the program a call is given whose methods a library calls: a dataset or environment; empty for neither."""
+    for one in handed_over(args):
+        for base in one.cls.external_bases() if isinstance(one, v.Inst) else ():
+            name = interp.kb.canonical(base)
+            if name in _DATASETS:
+                return "a dataset"
+            if name in _ENVIRONMENTS:
+                return "an environment"
+    return ""
 
 
 def _named(name: str) -> str:
@@ -173,9 +190,15 @@ def _device(interp: RunView, call: CallEvent) -> None:
         target = call.args.get("device", 0)
         moves = call.owner is not None and _role(interp, call.owner) == "a model"
         member = isinstance(target, v.Member) and not named(interp, target)
-        unknown = moves and (target is v.UNKNOWN or member)
+        unknown = moves and (target is v.UNKNOWN or member) and not _is_dtype(call.node)
     if unknown:
         interp.gap("device", "the device is not known; it may be a GPU", call.node)
+
+
+def _is_dtype(node: m.Call) -> bool:
+    """Whether a module is moved to the element type of something: ``layer.to(other.weight.dtype)``."""
+    first = node.args[0] if node.args else None
+    return first is not None and written(first).endswith(".dtype")
 
 
 def coverage_of(project: Project, report: EntryReport) -> Coverage:
@@ -193,8 +216,15 @@ def coverage_of(project: Project, report: EntryReport) -> Coverage:
     gaps = {*report.gaps, *(Gap(c.path, c.start, c.end, "budget", c.reason) for c in report.cuts)}
     if report.failure:
         gaps.add(Gap(report.entry, 0, 0, "budget", report.failure))
+    # Calls of which one goes on with what the other gives begin at one place.
+    places = {(gap.path, gap.start, gap.kind, gap.text): gap for gap in sorted(gaps, reverse=True)}
     return Coverage(
-        report.entry, report.function, len(report.files), followed, total - followed, tuple(sorted(gaps))
+        report.entry,
+        report.function,
+        len(report.files),
+        followed,
+        total - followed,
+        tuple(sorted(places.values())),
     )
 
 

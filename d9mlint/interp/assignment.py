@@ -32,6 +32,7 @@ from d9mlint.interp.events import (
     OtherAttributeEvent,
 )
 from d9mlint.interp.heap import HEAP, Cells
+from d9mlint.interp.library import replacements
 from d9mlint.interp.library.options import FLAGS, as_default, section
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.reflection import extend_path
@@ -241,14 +242,15 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
         if owner.name in FLAGS:
             interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN if interp.branching else value)
         elif interp.library_attributes.get(f"{owner.name}.{name}") in (None, v.UNKNOWN):
-            followed = isinstance(value, (v.Func, v.Partial)) and not interp.branching
-            interp.set_library_attribute(f"{owner.name}.{name}", value if followed else v.UNKNOWN)
+            interp.set_library_attribute(f"{owner.name}.{name}", replacements.in_library(interp, value))
         else:
             # Which of several functions of the program it is, or the library's own again, depends on when it is called.
             interp.set_library_attribute(f"{owner.name}.{name}", v.UNKNOWN)
         return
-    if type(owner) in _FOREIGN and type(value) in _HELD:
-        interp.listeners.tell(ForeignWriteEvent(value))
+    if type(owner) in _FOREIGN:
+        if type(value) in _HELD:
+            interp.listeners.tell(ForeignWriteEvent(value))
+        replacements.into(interp, owner, value)
     if isinstance(owner, v.Inst):
         if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
             HEAP.rebind(name)

@@ -106,6 +106,7 @@ from d9mlint.interp.library import (
     command_line_files,
     commands,
     configs,
+    configured_parts,
     dispatching,
     environments,
     estimators,
@@ -1110,6 +1111,8 @@ def _make_objects(
 
 
 def _use_class(interp: Interp, cls: v.Cls, args: v.Args, node: Any, found: Runner | None) -> None:
+    if found is not None and found.entry.from_files:
+        args = configured_parts.given(interp, cls, args, node, annotated)
     made = call(interp, cls, args, node)
     if isinstance(made, v.Inst):
         run_methods(
@@ -1229,7 +1232,7 @@ def _call_external(
     elif (role := roles.get("wraps")) is not None:
         # The result acts like the argument.
         wrapped = args.get(role.arg, role.pos)
-        if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.AnyOf, v.Partial, v.Member)):
+        if isinstance(wrapped, (v.Inst, v.Obj, v.Func, v.Cls, v.AnyOf, v.Partial, v.Member)):
             inputs.take_in(interp, api, wrapped, args)
             return wrapped
     elif (role := roles.get("configuration")) is not None:
@@ -1411,7 +1414,9 @@ def callbacks(
         if each is not None:
             interp.orders.decide(interp.orders.of(call(interp, args.pos[0], each, node)))
         return None
-    if _CALLED.isdisjoint(map(type, args.values())) or not _calls_back(api):
+    kinds = set(map(type, args.values()))
+    held = v.Mapping in kinds and _is_held(interp, api, owner)
+    if (_CALLED.isdisjoint(kinds) and not held) or not _calls_back(api):
         return None
     if interp.kb.role(api, "calls-at-use") is not None or interp.kb.role(api, estimators.ROLE) is not None:
         return None
@@ -1544,6 +1549,8 @@ def _callbacks(
             ):
                 call(interp, one, each, node)
         return None
+    if _is_held(interp, api, owner):
+        _call_held(interp, args, node)
     made = runner_of(interp, api, args)
     for called in made.entry.calls if made is not None else ():
         for one in v.alternatives(args.get(called.arg, called.pos) or v.NONE):
@@ -1602,6 +1609,8 @@ def _callbacks(
             elif isinstance(one, v.Obj) and interp.kb.call_is("runs-methods", api):
                 for batches in given_batches(interp, one):
                     interp.listeners.tell(IterationEvent(batches))
+                for inst in _held_callbacks(interp, one):
+                    run_methods(interp, inst, node, caller, method)
             elif (
                 isinstance(one, v.Inst)
                 and interp.kb.call_is("calls-objects", api)
@@ -1629,7 +1638,28 @@ def _callbacks(
                         and (made is None or not waits_for(interp, elt, made.entry))
                     ):
                         run_methods(interp, elt, node, caller, method)
+                    elif isinstance(elt, v.Obj) and interp.kb.call_is("runs-methods", api):
+                        for inst in _held_callbacks(interp, elt):
+                            run_methods(interp, inst, node, caller, method)
     return None
+
+
+def _is_held(interp: Interp, api: str, owner: v.Value | None) -> bool:
+    """Whether a method calls functions in mappings, and methods of objects, that it is given."""
+    return owner is not None and interp.kb.role(f"?{api[1:]}", "calls-held") is not None
+
+
+def _call_held(interp: Interp, args: v.Args, node: Any) -> None:
+    """Call functions in mappings, as in ``compile(loss={"boxes": distance})``, and methods of objects."""
+    for value in args.values():
+        for one in v.alternatives(value):
+            held = flatten(one)
+            for inst in held:
+                if isinstance(inst, v.Inst):
+                    run_methods(interp, inst, node)
+            for func in held if isinstance(one, v.Mapping) else ():
+                if isinstance(func, (v.Func, v.Partial)):
+                    call(interp, func, _ANY, node)
 
 
 def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Args | None:
@@ -1681,6 +1711,12 @@ def answer_by(interp: Interp, cls: v.Cls, node: Any) -> None:
 def _is_called_back(interp: Interp, inst: v.Inst) -> bool:
     """Whether an object is of a class whose methods a trainer calls that is given a list of such objects."""
     return any(interp.kb.role(base, "called-back") is not None for base in inst.cls.external_bases())
+
+
+def _held_callbacks(interp: Interp, given: v.Obj) -> list[v.Inst]:
+    """The objects of the program that a library calls which a callback of it was made with: ``CallbackList([one])``."""
+    held = [one for value in given.args.values() for one in flatten(value)]
+    return [one for one in held if isinstance(one, v.Inst) and _is_called_back(interp, one)]
 
 
 def _is_keyed(interp: Interp, api: str, owner: v.Value | None) -> bool:

@@ -29,7 +29,7 @@ from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.given_instead import unless_option
-from d9mlint.interp.library import index_updates
+from d9mlint.interp.library import index_updates, replacements
 from d9mlint.interp.library.given_files import look_up
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
@@ -1258,6 +1258,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
     if interp.orders.any:
         interp.orders.stored(interp, owner, index, value)
     tensors.write(interp, owner, "", value)
+    if isinstance(value, v.Inst) and not isinstance(owner, (v.Mapping, v.Items)):
+        replacements.into(interp, owner, value)
     if is_environ(interp, owner):
         if isinstance(index, v.Lit):
             interp.set_env(str(index.value), value, node)

@@ -33,7 +33,7 @@ from d9mlint.interp.frames import BudgetExceeded
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.import_cache import ImportCache, ImportLog
 from d9mlint.interp.interpreter import MAIN, Interp
-from d9mlint.interp.library import commands, hooks, own_gradients
+from d9mlint.interp.library import commands, hooks, own_gradients, replacing
 from d9mlint.interp.library.loaders import Loaders
 from d9mlint.interp.library.options import option_params
 from d9mlint.interp.listening import Wanted
@@ -389,6 +389,7 @@ class Analyzer:
         try:
             start(interp)
             hooks.run_rest(interp)
+            replacing.run_rest(interp)
             if TRAIN in interp.places:
                 own_gradients.take_gradients(interp)
             interp.listeners.tell(EndEvent())

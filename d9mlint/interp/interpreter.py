@@ -340,6 +340,8 @@ class Interp:
         self.process_began = 0
         # The handles of hooks that modules were given.
         self.hooks: list[v.Obj] = []
+        # What was put into objects of libraries, which call it.
+        self.placed: list[v.Func | v.Partial | v.Inst] = []
         # In how many bodies of `if __name__ == "__main__"` the program is.
         self.guarded = 0
         # What the program itself stored on modules of libraries.
@@ -2009,7 +2011,8 @@ class Interp:
         """A module that is not found in a package of the project, or on the search path."""
         top, _, rest = name.partition(".")
         package = self.find_module(self.frame.file, top) if rest else None
-        if package is not None and (package.file is not None or not self.modules.is_library(top)):
+        library = self.modules.is_library(top) or top in self.kb.named_libraries
+        if package is not None and (package.file is not None or not library):
             self.gap("project-import", f"`{name}` is no file of the project", stmt)
         elif len(found := self.modules.named(name)) > 1 and self.frame.file not in found:
             several = ", ".join(one.relative for one in found[:_MOST_NAMED])

@@ -497,6 +497,11 @@ class Knowledge:
         return list({e.id: e for layer in self.layers for e in layer.roles}.values())
 
     @cached_property
+    def named_libraries(self) -> frozenset[str]:
+        """Top-level names of the libraries of which some part is known that their calls play."""
+        return frozenset(api.partition(".")[0] for entry in self._all_roles for api in entry.apis)
+
+    @cached_property
     def starts_named(self) -> list[RoleEntry]:
         """Frameworks that start what files define under certain names."""
         return [one for one in self._all_roles if one.role == "starts-named"]

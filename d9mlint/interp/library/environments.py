@@ -184,6 +184,8 @@ def process_of(interp: Interp, api: str, args: v.Args) -> str:
 
 
 def _hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, node: Any) -> None:
+    if isinstance(owner, v.Inst):
+        _transform(interp, owner, name, node)
     for one in v.alternatives(owner.attrs[INSIDE]):
         if isinstance(one, v.Inst) and isinstance(method := one.cls.find(name), v.Func):
             given: dict[str, v.Value] = {}
@@ -192,6 +194,15 @@ def _hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, nod
             interp.call(method.bind(one), v.Args([], given, star=name != "reset"), node)
         elif isinstance(one, (v.Obj, v.Inst)) and INSIDE in one.attrs:
             hand_on(interp, one, name, args, node)
+
+
+def _transform(interp: Interp, wrapper: v.Inst, name: str, node: Any) -> None:
+    """The library's ``step`` of a wrapper calls methods of its own for what goes in and comes out: ``observation(seen)``."""
+    for base in wrapper.cls.external_bases():
+        role = interp.kb.role(f"{interp.kb.canonical(base)}.{name}", "calls-aside")
+        for other in role.more if role is not None else ():
+            if isinstance(method := wrapper.cls.find(other), v.Func):
+                interp.call(method.bind(wrapper), v.Args([v.UNKNOWN]), node)
 
 
 ENVIRONMENT_MODELS = {

@@ -70,6 +70,12 @@ def _load_module(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     return _run_file(interp, owner.args.get("path", 1), node) if isinstance(owner, v.Obj) else None
 
 
+def variables(interp: Interp, path: v.Value | None) -> dict[Any, v.Value] | None:
+    """The variables of a Python file of the project; None where it is not known."""
+    mod = _module_at(interp, path)
+    return dict(mod.env.all()) if mod is not None else None
+
+
 def _run_path(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``runpy.run_path("config.py")`` gives the variables of the file."""
     mod = _run_file(interp, args.get("path_name", 0), node)

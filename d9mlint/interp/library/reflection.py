@@ -125,23 +125,25 @@ def _texts(value: v.Value) -> list[str]:
 
 def execute(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``exec(text)`` in the scope at hand: of expressions, and of assignments of attributes and of a module's names, where
-    the text is known; of what stands in a file, all statements."""
-    texts = _texts(args.pos[0]) if args.pos else []
-    if len(args.pos) != 1 or args.kw or args.star or args.dstar:
+    the text is known; of what stands in a file, all statements. ``exec(text, names)`` leaves what the file defines there."""
+    if not args.pos or len(args.pos) > 2 or args.kw or args.star or args.dstar:
         # In the scope that it is given, nothing is followed.
-        if not texts:
+        if not (_texts(args.pos[0]) if args.pos else ()):
             _any_code(interp, node)
         return None
+    if len(args.pos) > 1 and not _is_call_of_globals(node):
+        _execute_into(interp, args.pos[0], args.pos[1], node)
+        return v.NONE
+    texts = _texts(args.pos[0])
     if not texts:
         path = _path_of_text(args.pos[0])
-        if path is None:
-            _any_code(interp, node)
-            return None
-        file = python_files.file_at(interp, path)
+        file = python_files.file_at(interp, path) if path is not None else None
         if file is not None:
-            _run_in_place(interp, file)
+            _run_in_place(interp, file, len(args.pos) > 1)
             return v.NONE
         _any_code(interp, node)
+        if path is None:
+            return None
         if interp.frame.func is None:
             # A file that is not known assigns variables anew.
             set_in_scope(interp.frame.mod.env, v.UNKNOWN, v.UNKNOWN)
@@ -154,6 +156,22 @@ def execute(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
 
 def _any_code(interp: Interp, node: Any) -> None:
     interp.gap("dynamic-call", f"which code `{written(node)}` runs is decided at run time", node)
+
+
+def _execute_into(interp: Interp, text: v.Value, names: v.Value, node: Any) -> None:
+    """``exec(open("config.py").read(), names)``: a dict gets the variables of the file."""
+    path = _path_of_text(text)
+    given = python_files.variables(interp, path) if path is not None else None
+    if given is None and not _texts(text):
+        _any_code(interp, node)
+    for one in v.alternatives(names):
+        if isinstance(one, v.Mapping):
+            one.items.update(given or {})
+            one.open = True
+
+
+def _is_call_of_globals(node: Any) -> bool:
+    return isinstance(node, m.Call) and len(node.args) > 1 and called_name(node.args[1]) == "globals"
 
 
 _COMPILE = "builtins.compile"
@@ -174,14 +192,15 @@ def _path_of_text(text: v.Value) -> v.Value | None:
     return v.Lit(known) if known is not None and not v.option_of(path or v.UNKNOWN) else v.UNKNOWN
 
 
-def _run_in_place(interp: Interp, file: ModuleFile) -> None:
-    """Run the statements of a file as if they stood where the program is."""
+def _run_in_place(interp: Interp, file: ModuleFile, at_top: bool = False) -> None:
+    """Run the statements of a file as if they stood where the program is, or ``at_top`` of the module."""
     if file.facts.problem is not None or any(frame.file is file for frame in interp.stack()):
         return
     outer = interp.frame
     interp.visited.add((file.path, 0))
     interp.trail.append(FUNCTIONS.number((file.path, 0)))
-    interp.frame = Frame(outer.mod, file, outer.env, file.relative, outer, interp.here())
+    env = outer.mod.env if at_top else outer.env
+    interp.frame = Frame(outer.mod, file, env, file.relative, outer, interp.here())
     interp.block(file.facts.functions[0].body)
     interp.frame = outer
 

@@ -1,0 +1,60 @@
+"""Functions, classes and modules of the program that are put where a library has its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from d9mlint.interp import values as v
+from d9mlint.interp.library_modules import MODULE, is_module
+
+if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
+
+
+def in_library(interp: Interp, value: v.Value) -> v.Value:
+    """What an attribute of a library's module or class holds that the program sets: only of its functions and classes it is
+    known that the library calls them; where it may not be set, the library's own is there too."""
+    if not isinstance(value, (v.Func, v.Partial, v.Cls)):
+        return v.UNKNOWN
+    return v.join((value, v.UNKNOWN)) if interp.branching else value
+
+
+def into(interp: Interp, owner: v.Value, value: v.Value) -> None:
+    """Something is stored in an object of a library, as an attribute or an item."""
+    if interp.importing or interp.speculating:
+        return
+    if isinstance(value, v.Inst):
+        if _may_be_model(interp, owner) and _is_module(interp, value.cls):
+            interp.placed.append(value)
+    elif isinstance(value, (v.Func, v.Partial)) and _is_of_library(owner):
+        interp.placed.append(value)
+
+
+def _root(owner: v.Value) -> v.Value:
+    while isinstance(owner, v.Member):
+        owner = owner.owner
+    return owner
+
+
+def _may_be_model(interp: Interp, owner: v.Value) -> bool:
+    root = _root(owner)
+    return root is v.UNKNOWN or (
+        isinstance(root, v.Obj) and (root.api.startswith("?") or is_module(interp, root))
+    )
+
+
+def _is_of_library(owner: v.Value) -> bool:
+    root = _root(owner)
+    return isinstance(root, v.Obj) and is_called(root.api)
+
+
+def is_called(name: str) -> bool:
+    """Whether a name is that of a library: what is put into objects of Python, such as the options of a program, waits for
+    the program itself."""
+    head = name.partition(".")[0]
+    return head.isidentifier() and head not in sys.stdlib_module_names
+
+
+def _is_module(interp: Interp, cls: v.Cls) -> bool:
+    return any(interp.kb.canonical(base) == MODULE for base in cls.external_bases())
