@@ -59,7 +59,7 @@ from d9mlint.interp.listening import (
     on_method,
     on_object_attribute,
 )
-from d9mlint.interp.memory import Memory, Tick, noted, remembered, remembered_table
+from d9mlint.interp.memory import Memory, RememberedTable, Tick, noted, remembered, remembered_table
 from d9mlint.interp.methods import BINDING
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
@@ -348,7 +348,7 @@ class Activity:
 
     times = remembered(set[tuple[str, Tick, frozenset[str]]])
     """When the program trains and gives a model a state, and in which loops."""
-    given_states = remembered_table(Tick, v.Value)
+    given_states: RememberedTable[int, v.Value] = RememberedTable()
     """The model that is given a state, by the time."""
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])

@@ -138,6 +138,7 @@ if TYPE_CHECKING:
     from d9mlint.config.targets import Targets
     from d9mlint.interp.activity import Activity
     from d9mlint.interp.conditions import Outcome
+    from d9mlint.interp.library.queues import Workers
     from d9mlint.interp.memo import Outcome as CallOutcome
     from d9mlint.interp.places import Where
     from d9mlint.interp.releases import ReleaseNames
@@ -354,8 +355,8 @@ class Interp:
         self.sorting: Any = None
         # Functions that decorators of the project are applied to at the moment, by their keys.
         self.decorated: frozenset[tuple[str, int]] = frozenset()
-        # How many workers run what is running, and what names them; none in the main thread of the program.
-        self.workers: tuple[int, str] | None = None
+        # The workers that run what is running; none in the main thread of the program.
+        self.workers: Workers | None = None
         # The time at which the workers of a loader began that run what is running; 0 for no workers.
         self.loading = 0
         # Several threads that run what is running share what is older than this; 0 where there are none.
@@ -2138,7 +2139,7 @@ class Interp:
     @property
     def worker(self) -> str:
         """What names the thread or process that runs what is running; empty for the main one of the program."""
-        return self.workers[1] if self.workers is not None else ""
+        return self.workers.place if self.workers is not None else ""
 
     def workers_seed_numpy(self) -> bool:
         """Whether DataLoader workers seed NumPy's global state: from torch 1.9 on."""

@@ -1285,6 +1285,8 @@ class Orders:
         selects comes in the order of the list."""
         order_identifiers.chosen(self, index)
         at = self.of(index)
+        if at is not None:
+            self.decide(self._chosen(interp, index))
         if at is not None and at.kind == order_positions.PLACE:
             if order_positions.belongs(at, self.of(value)):
                 return result
@@ -1655,6 +1657,9 @@ class Orders:
         for op, value in zip(node.ops, rights, strict=True):
             if op in ("in", "not in"):
                 order_sorting.settle(self, value)
+        if self.origins and any(op in _EQUALITIES for op in node.ops):
+            for value in (left, *rights):
+                self.decide(self._chosen(interp, value))
         order_identifiers.chosen(self, left, *rights)
         if id(node) in self.pairs and self.of(left) != self.of(rights[0]):
             if not any(isinstance(value, v.Lit) for value in (left, *rights)):
@@ -1778,6 +1783,7 @@ def _adds_row(stmt: m.Stmt | None) -> bool:
     return any(isinstance(one, m.Name) and one.id in (holder, f"{holder}.index") for one in counted)
 
 
+_EQUALITIES = frozenset({"==", "!=", "in", "not in"})
 _LATE = frozenset(
     {
         "carry",

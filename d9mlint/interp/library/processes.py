@@ -12,7 +12,7 @@ from d9mlint.interp.data import element
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.commands import registering
-from d9mlint.interp.library.queues import SEVERAL
+from d9mlint.interp.library.queues import SEVERAL, Workers
 from d9mlint.interp.places import running
 from d9mlint.interp.state import MODE, RNG, SEEDED, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
@@ -665,12 +665,37 @@ def _run_in_state(interp: Interp, state: State, run: Callable[[], T], node: Any)
     outer, workers = interp.state, interp.workers
     interp.state = state
     here = interp.here(node)
-    interp.workers = (SEVERAL if several_at_once(interp, node) else 1, f"{here.path}:{here.start}")
+    count = SEVERAL if several_at_once(interp, node) else 1
+    own = _own(interp, node) if count > 1 else ()
+    interp.workers = Workers(count, f"{here.path}:{here.start}", _begun(interp, node), own)
     with interp.within(THREAD):
         found = run()
     _take_over(interp.state, outer)
     interp.state, interp.workers = outer, workers
     return found
+
+
+def _own(interp: Interp, node: Any) -> tuple[v.Value, ...]:
+    """What each of the workers that are made in the rounds of a loop is given as its own: the element at its number, as
+    ``queues[rank]``, or the one that the loop has come to."""
+    function = running(interp)
+    if not isinstance(node, m.Call) or function is None:
+        return ()
+    above = parents(function)
+    loop: Any = node
+    while loop is not None and not isinstance(loop, (m.For, m.While, m.Comp)):
+        loop = above.get(id(loop))
+    turns: set[str] = set()
+    if isinstance(loop, m.For):
+        target_names(loop.target, turns)
+    elif isinstance(loop, m.Comp):
+        target_names(loop.generators[-1].target, turns)
+    found: list[v.Value] = []
+    for one in nodes([*node.args, *(part.value for part in node.keywords)]) if turns else ():
+        turn = one.index if isinstance(one, m.Subscript) else one
+        if isinstance(turn, m.Name) and turn.id in turns:
+            found += (value for value in v.alternatives(interp.value_of(one)) if isinstance(value, v.Obj))
+    return tuple(found)
 
 
 def _take_over(child: State, program: State) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
@@ -19,10 +19,25 @@ SEVERAL = 2
 """So many workers, or more, are made at one place."""
 
 
+class Workers(NamedTuple):
+    """Workers that run what is running: how many, what names them, the time at which the loop began that makes them (0
+    for no loop), and what each of them is given as its own."""
+
+    number: int
+    place: str
+    begun: int
+    own: tuple[v.Value, ...]
+
+    def share(self, queue: v.Obj) -> bool:
+        """Whether all of them are given this queue: it is older than the loop, and not one of several."""
+        return (not self.begun or queue.birth < self.begun) and all(one is not queue for one in self.own)
+
+
 def _put(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``queue.put(x)`` in a worker."""
     if interp.workers is not None and isinstance(owner, v.Obj):
-        count, place = interp.workers
+        workers = interp.workers
+        count, place = workers.number if workers.share(owner) else 1, workers.place
         held = owner.attrs.get(PRODUCERS)
         known: tuple[str, ...] = held.value if isinstance(held, v.Lit) else ()
         if place not in known:
