@@ -124,9 +124,10 @@ def _makes_own_classes(run: RunView, name: str, args: v.Args) -> bool:
 
 
 def _works_on_cpu(run: RunView, name: str, call: CallEvent) -> bool:
-    """Whether a function that gives a tensor where those lie that it is given works on the CPU."""
+    """Whether a function that gives a tensor where those lie that it is given, as ops do, works on the CPU."""
     entry = run.kb.tensor(name)
-    if entry is None or entry.device not in ("inputs", "first") or makes_module(run, name):
+    where_given = entry.device in ("inputs", "first") if entry is not None else bool(run.kb.ops(name))
+    if not where_given or makes_module(run, name):
         return False
     return device(deciding(run, name, call.args, call.owner)) == "cpu"
 
@@ -318,5 +319,7 @@ def _applies(run: RunView, entry: OpEntry, call: CallEvent) -> bool:
         if no_gradient(run) or all(map(detached, call.args.values())):
             return False
     if all_hold(call.args, entry.when, call.owner) is False:
+        return False
+    if "cpu" not in entry.devices and _works_on_cpu(run, call.api.removesuffix(CALLED), call):
         return False
     return any_holds(call.args, entry.unless, call.owner) is not True
