@@ -274,10 +274,10 @@ def trains(interp: RunView) -> bool:
 
 
 def _trains_too(interp: Interp) -> bool:
-    """Whether a program may train on the path on which a model is given a state. One whose options choose between the two
-    goes on with nothing."""
+    """Whether a program may train on the path on which a model is given a state, unless that is frozen. One whose options
+    choose between the two goes on with nothing."""
     times = interp.activity.times
-    given = [one for one in times if one[0] == GIVES_STATE]
+    given = [one for one in times if one[0] == GIVES_STATE and not interp.activity.is_frozen(one[1])]
     return any(
         bool(loops & others) or not interp.partings.exclusive(time, other)
         for flag, time, loops in times
@@ -348,6 +348,8 @@ class Activity:
 
     times = remembered(set[tuple[str, Tick, frozenset[str]]])
     """When the program trains and gives a model a state, and in which loops."""
+    given_states = remembered_table(Tick, tuple[v.Value, ...])
+    """What the model may be that is given a state, by the time."""
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])
     """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""
@@ -450,6 +452,13 @@ class Activity:
             and not self._interp.uses("torch")
         ):
             _fits_keras(self._interp, call.node)
+
+    def is_frozen(self, time: Tick) -> bool:
+        """Whether no parameter of the model that was given a state then requires grad when the program ends."""
+        models = self.given_states[time] if time in self.given_states else ()
+        return bool(models) and all(
+            isinstance(one, (v.Inst, v.Obj)) and tensors.frozen(one) for one in models
+        )
 
     @property
     def trains_networks(self) -> bool:
@@ -851,6 +860,8 @@ class Activity:
             return
         model = call.owner is not None and has_model(self._interp, v.alternatives(call.owner))
         note(self._interp, GIVES_STATE if model else RESUMES, call.node, call.api)
+        if model and call.owner is not None:
+            self.given_states[Tick(self._interp.now)] = tuple(v.alternatives(call.owner))
         kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
         name = receiver(call.node)
         known = not model and kind.partition(".")[0] == "torch"
