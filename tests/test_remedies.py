@@ -919,6 +919,25 @@ def test_an_environment_is_seeded_as_its_reset_admits(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize(
+    ("tested", "expected"),
+    [
+        ("reset(seed=1)", "call `env.reset(seed=0)` once after creating it"),
+        ("seed(1)", "call `env.seed(0)` once after creating it: this `reset` takes no seed"),
+    ],
+)
+def test_an_environment_is_seeded_as_the_program_seeds_another(
+    tmp_path: Path, tested: str, expected: str
+) -> None:
+    text = (
+        "import gym\n\ntest = gym.make('Pong-v4')\n"
+        f"test.{tested}\nenv = gym.make('Pong-v4')\nprint(env.reset())\n"
+        "state, reward, done, info = env.step(0)\nprint(state)\n"
+    )
+    (found,) = findings(tmp_path, text, "DET111")
+    assert found.help == expected
+
+
+@pytest.mark.parametrize(
     ("library", "required", "expected"),
     [
         ("gym", "gym==0.17.3", "call `env.seed(0)` once after creating it: this `reset` takes no seed"),

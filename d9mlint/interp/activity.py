@@ -59,7 +59,7 @@ from d9mlint.interp.listening import (
     on_method,
     on_object_attribute,
 )
-from d9mlint.interp.memory import Memory, RememberedTable, Tick, noted, remembered, remembered_table
+from d9mlint.interp.memory import Memory, Tick, noted, remembered, remembered_table
 from d9mlint.interp.methods import BINDING
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
 from d9mlint.interp.places import Where, running
@@ -348,8 +348,8 @@ class Activity:
 
     times = remembered(set[tuple[str, Tick, frozenset[str]]])
     """When the program trains and gives a model a state, and in which loops."""
-    given_states: RememberedTable[int, v.Value] = RememberedTable()
-    """The model that is given a state, by the time."""
+    given_states = remembered_table(Tick, tuple[v.Value, ...])
+    """What the model may be that is given a state, by the time."""
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])
     """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""
@@ -455,7 +455,7 @@ class Activity:
 
     def is_frozen(self, time: Tick) -> bool:
         """Whether no parameter of the model that was given a state then requires grad when the program ends."""
-        models = v.alternatives(self.given_states[time]) if time in self.given_states else ()
+        models = self.given_states[time] if time in self.given_states else ()
         return bool(models) and all(
             isinstance(one, (v.Inst, v.Obj)) and tensors.frozen(one) for one in models
         )
@@ -861,7 +861,7 @@ class Activity:
         model = call.owner is not None and has_model(self._interp, v.alternatives(call.owner))
         note(self._interp, GIVES_STATE if model else RESUMES, call.node, call.api)
         if model and call.owner is not None:
-            self.given_states[Tick(self._interp.now)] = call.owner
+            self.given_states[Tick(self._interp.now)] = tuple(v.alternatives(call.owner))
         kind = call.owner.type if isinstance(call.owner, v.Obj) else ""
         name = receiver(call.node)
         known = not model and kind.partition(".")[0] == "torch"

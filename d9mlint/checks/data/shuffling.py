@@ -123,9 +123,10 @@ class Shuffling(Rule):
             # Where the branch that made it is one of several, what that did is not known of all of them.
             same = made.level == SEEDED or (made.option and now.level == UNSEEDED)
             level, option = (made if same else now)[:2]
-            if self.run.entry is None or level not in (SEEDED, UNSEEDED) or idle():
+            if self.run.entry is None or idle():
                 return
-            seeded = level == SEEDED
+            # A program that may seed torch, as where a configuration has a seed, gets the advice that one gets which does.
+            seeded = level != UNSEEDED
             if seeded and self.seeded_before.get(place.site):
                 return
             why = (

@@ -57,6 +57,8 @@ class Environments(Rule):
     """How environments are written where they are reset."""
     seeded_by_method = remembered(bool)
     """Whether an environment is seeded by a method ``seed``, which none has since `reset` takes a seed."""
+    seeded_by_reset = remembered(bool)
+    """Whether an environment of a library is seeded by its ``reset``, which shows that it takes a seed."""
     of_several = remembered(set[Site])
     """Where the environment that is reset, or the space that is sampled, is that of each round of a loop."""
     step_values = remembered(set[int])
@@ -161,6 +163,8 @@ class Environments(Rule):
                 else:
                     self._reset(place, ones)
             return
+        if name == "reset" and "seed" in call.args.kw and not vector and isinstance(owner, v.Obj):
+            self.seeded_by_reset = True
         if aside := self.run.state.aside:
             self.seeded_aside.update((aside, one) for one in ones or (None,))
         elif ones:
@@ -600,7 +604,8 @@ class Environments(Rule):
             once, number = (_EACH, "...") if several else (" after creating it", "0")
             remedy, seeds = f"call `{env}.reset(seed={number})` once{once}", (BY_RESET,)
             steps = self.step_values or self._steps_beside(place)
-            no_seed = self.seeded_by_method or self.takes_no_seed or 4 in steps
+            older = (self.seeded_by_method or 4 in steps) and not self.seeded_by_reset
+            no_seed = self.takes_no_seed or older
             if place.subject == "vector" or no_seed:
                 seeds = (BY_METHOD,)
                 remedy = f"call `{env}.seed({number})` once{once}: this `reset` takes no seed"
