@@ -1588,7 +1588,12 @@ def test_workers_draw_for_each_item_from_the_library_that_they_use(
 @pytest.mark.parametrize(
     ("module", "seed", "draw", "expected"),
     [
-        ("torch", "torch.manual_seed", "torch.rand(2)", "`generator=torch.Generator().manual_seed(seed + index)`"),
+        (
+            "torch",
+            "torch.manual_seed",
+            "torch.rand(2)",
+            "`generator=torch.Generator().manual_seed(seed + index)`",
+        ),
         ("random", "random.seed", "random.random()", "`rng = random.Random(seed + index)`"),
         ("numpy", "numpy.random.seed", "numpy.random.rand()", "`rng = np.random.default_rng([seed, index])`"),
     ],
