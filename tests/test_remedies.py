@@ -1604,6 +1604,30 @@ def test_workers_draw_for_each_item_from_the_library_that_they_use(
     assert ("which process draws" in found.message) is pool.startswith("Process")
 
 
+@pytest.mark.parametrize(
+    ("module", "seed", "draw", "expected"),
+    [
+        (
+            "torch",
+            "torch.manual_seed",
+            "torch.rand(2)",
+            "`generator=torch.Generator().manual_seed(seed + index)`",
+        ),
+        ("random", "random.seed", "random.random()", "`rng = random.Random(seed + index)`"),
+        ("numpy", "numpy.random.seed", "numpy.random.rand()", "`rng = np.random.default_rng([seed, index])`"),
+    ],
+)
+def test_a_thread_beside_the_program_is_given_a_generator_of_its_library(
+    tmp_path: Path, module: str, seed: str, draw: str, expected: str
+) -> None:
+    text = (
+        f"import threading\nimport {module}\n\n{seed}(0)\nthread = threading.Thread(target=lambda: print({draw}))\n"
+        f"thread.start()\nprint({draw})\nthread.join()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET211")
+    assert found.help is not None and expected in found.help
+
+
 def test_a_process_may_seed_for_each_item(tmp_path: Path) -> None:
     seed = "torch.manual_seed(7 + index)\n    "
     text = POOLED.format(pool="ProcessPoolExecutor", draw="torch.rand(1)", seed=seed)

@@ -952,6 +952,14 @@ class Orders:
             return None
         if not tables and isinstance(value, (v.Mapping, v.AnyOf)):
             return self._by_position(value)
+        if isinstance(value, v.AnyOf):
+            # What is None unless a branch has filled it, for one.
+            return merge(
+                self._argument(interp, one, node, place, iterates, tables, stores)
+                if isinstance(one, (v.Items, v.Mapping)) and not is_set(one)
+                else self.of(one)
+                for one in value.values
+            )
         if iterates and isinstance(value, v.Mapping):
             # The columns of a frame, the fields of what is saved.
             fields = list(value.items.values())[:MAX_PARTS]

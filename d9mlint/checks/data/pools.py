@@ -162,6 +162,14 @@ _SEEDED = "seed for every item, in the function: `torch.manual_seed(seed + index
 _ESTIMATORS = "pass `random_state=` to the estimators"
 _STATELESS = "pass each draw its own seed: `tf.random.stateless_uniform(shape, seed=[seed, index])`"
 
+_MEANWHILE = {
+    "python": "give each thread its own generator: `rng = random.Random(seed + index)`",
+    "numpy": "give each thread its own generator: `rng = np.random.default_rng([seed, index])`",
+    "torch": "give each thread its own `generator=torch.Generator().manual_seed(seed + index)`",
+    "tensorflow": _STATELESS,
+}
+"""What to do where one of several threads draws from the generator of all."""
+
 
 class Pools(Rule):
     """DET211: threads and processes that draw, or update, in an order that depends on scheduling."""
@@ -358,7 +366,7 @@ class Pools(Rule):
             "DET211",
             known.place.with_flow((*known.place.flow, Step(*other, "draws here meanwhile"))),
             f"a thread draws from {_GLOBAL[name]} while another one does: draw order depends on thread scheduling",
-            "give each thread its own generator: `rng = np.random.default_rng([seed, index])`",
+            _MEANWHILE[name],
             subject="Thread",
         )
 
