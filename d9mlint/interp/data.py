@@ -671,6 +671,34 @@ def _defined_by_name(owner: v.Mod, name: v.Value) -> v.Value:
     return v.candidates(found) if only else v.AnyOf((*found, v.UNKNOWN))
 
 
+def chosen_in_module(interp: Interp, owner: v.Mod, name: v.Lit, chosen: v.Value) -> v.Value:
+    """What a module has under the default of an option, which may as well name another of its classes and functions that is
+    like it: a class with a common base, a function with the same parameters. A list in a configuration says which ones it
+    is."""
+    listed = any(part.isdigit() for part in name.option.split("."))
+    if not name.option or listed or not isinstance(chosen, (v.Cls, v.Func)):
+        return chosen
+    inside = _defines(owner, chosen.mod)
+    others: list[tuple[str, v.Value]] = []
+    for at, one in owner.env.all().items():
+        if isinstance(one, (v.Cls, v.Func)) and are_alike(chosen, one):
+            if one.mod is chosen.mod or (inside and _defines(owner, one.mod)):
+                others.append((at, one))
+    return _dispatched(interp, others, name, chosen)
+
+
+def are_alike(one: v.Cls | v.Func, other: v.Value) -> bool:
+    """Whether something is a class with a base that another one has, too, or a function with the same parameters."""
+    if isinstance(one, v.Func):
+        return isinstance(other, v.Func) and [p.name for p in one.fn.params] == [
+            p.name for p in other.fn.params
+        ]
+    if not isinstance(other, v.Cls):
+        return False
+    own = {*one.mro()[1:], *one.external_bases()} - {"object"}
+    return not own.isdisjoint((*other.mro()[1:], *other.external_bases()))
+
+
 _BY_NAME: tuple[Role, ...] = ("quiet-datasets", "chosen-by-name")
 
 
@@ -817,6 +845,9 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return v.UNKNOWN if has_no_choice(value, index) else _any_of(interp, value)
             if at_key is None:
                 return at_unknown_key(interp, value)
+            module = value.items.get(MODULE)
+            if isinstance(module, v.Mod):
+                return chosen_in_module(interp, module, index, present(at_key))
             return _dispatched(interp, value.items.items(), index, present(at_key))
         if value.factory is not None:
             key = ("unknown key", node.start)

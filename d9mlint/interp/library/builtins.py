@@ -25,6 +25,7 @@ from d9mlint.interp.data import (
     are_mappings,
     at_unknown_key,
     changed,
+    chosen_in_module,
     derive,
     differing,
     element,
@@ -529,7 +530,7 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
                 return opt.as_option(interp, args.pos[2], there.option)
         if len(args.pos) > 2 and isinstance(value, v.Member):
             return v.join((args.pos[2], v.UNKNOWN)) if isinstance(owner, v.Inst) else v.UNKNOWN
-        return value
+        return chosen_in_module(interp, owner, name, value) if isinstance(owner, v.Mod) else value
     if isinstance(owner, v.AnyOf) and (found := _of_any(interp, owner, name, node)):
         return v.join(found)
     if isinstance(owner, (v.Ext, v.Mod)):

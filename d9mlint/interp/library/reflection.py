@@ -11,7 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.interp import values as v
+from d9mlint.interp.data import are_alike, chosen_in_module
 from d9mlint.interp.frames import Frame
+from d9mlint.interp.given_instead import unless_option
 from d9mlint.interp.library import python_files
 from d9mlint.interp.library.own_paths import literal_path
 from d9mlint.interp.library.set_by_name import set_in_scope
@@ -112,8 +114,44 @@ def evaluate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if not texts:
         return _evaluate_shape(interp, node)
     if len(texts) == 1 and not isinstance(args.pos[0], v.AnyOf):
-        return _text(interp, texts[0], node)
+        return _by_option(interp, _text(interp, texts[0], node), node)
     return _alternatives(interp, [lambda t=t: _text(interp, t, node) for t in texts])  # type: ignore[misc]
+
+
+def _by_option(interp: Interp, chosen: v.Value, node: Any) -> v.Value:
+    """What ``eval("models." + args.name)`` or ``eval("models." + args.name + ".build")`` gives by the default of an option,
+    which may as well name something else that the module has."""
+    parts = _parts(interp, node.args[0]) if isinstance(node, m.Call) and node.args else []
+    named = [at for at, one in enumerate(parts) if one is not None and one.option]
+    if len(named) != 1 or None in parts:
+        return chosen
+    texts = [str(one.value) for one in parts if one is not None]
+    before, after = "".join(texts[: named[0]]), "".join(texts[named[0] + 1 :])
+    name = parts[named[0]]
+    owner: v.Value = interp.frame.mod if not before else _text(interp, before.removesuffix("."), node)
+    if name is None or not isinstance(owner, v.Mod) or (before and not before.endswith(".")):
+        return chosen
+    if not after:
+        return chosen_in_module(interp, owner, name, chosen)
+    inside = after.removeprefix(".")
+    if not after.startswith(".") or not inside.isidentifier() or not isinstance(chosen, (v.Cls, v.Func)):
+        return chosen
+    found: v.Value = chosen
+    for one in owner.env.all().values():
+        other = one.env.read(inside) if isinstance(one, v.Mod) else None
+        if other is not None and other is not chosen and are_alike(chosen, other):
+            found = unless_option(interp, found, other, name.option)
+    return found
+
+
+def _parts(interp: Interp, node: m.Expr) -> list[v.Lit | None]:
+    """The parts from which a text is put together; None for one that is not known."""
+    if isinstance(node, m.FString):
+        return [piece for part in node.parts for piece in _parts(interp, part)]
+    if isinstance(node, m.BinOp) and node.op == "+":
+        return [*_parts(interp, node.left), *_parts(interp, node.right)]
+    value = interp.eval(node) if isinstance(node, (m.Const, m.Name, m.Attr, m.Subscript)) else None
+    return [value if isinstance(value, v.Lit) and isinstance(value.value, (str, int)) else None]
 
 
 def _texts(value: v.Value) -> list[str]:
