@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.settings.caught_writes import goes_on_without
 from d9mlint.interp import shapes
 from d9mlint.interp import values as v
@@ -212,15 +212,24 @@ class UninitializedMemory(Rule):
         if "fills-parameters" in roles:
             self.filled = True
         partly = roles.get("writes-where")
-        if partly is not None and _writes_some(event.args, partly):
-            self.report(
-                "DET309",
-                event.node,
-                f"`{call_text(event)}` with `where=` and without `{partly.arg}=`: elements where the condition is false are "
-                "uninitialized",
-                f"pass `{partly.arg}=`, filled with what these elements shall be",
-                subject=event.api,
-            )
+        if partly is not None and _writes_some(event.args):
+            new = not _is_given(event.args, partly)
+            into = None if new else _watched(self.run, event.args.get(partly.arg, partly.pos))
+            written = argument_node(event.node, partly.arg, partly.pos)
+            if _writes_others(self.run, event.node, written):
+                return
+            given = f"without `{partly.arg}=`" if new else ""
+            if into is not None and not into.data:
+                given = f"into `{into.api}()`"
+            if given:
+                self.report(
+                    "DET309",
+                    event.node,
+                    f"`{call_text(event)}` with `where=` and {given}: elements where the condition is false are "
+                    "uninitialized",
+                    f"pass `{partly.arg}=`, filled with what these elements shall be",
+                    subject=event.api,
+                )
 
     @on_call_with_objects
     def call(self, event: CallEvent) -> None:
@@ -325,24 +334,40 @@ def _is_filled_later(interp: RunView) -> bool:
     made = interp.statement
     if not isinstance(made, m.Assign) or not isinstance(made.targets[0], m.Name):
         return False
-    name = made.targets[0].id
+    return _writes_items(interp, made.targets[0].id)
+
+
+def _writes_items(interp: RunView, name: str, since: int = 0) -> bool:
+    """Whether the running function writes elements of a variable, behind a place in the file."""
     return any(
         isinstance(target, m.Subscript)
         and isinstance(target.value, m.Name)
         and f"{target.value.id}.".startswith(f"{name}.")
         for one in nodes(interp.frame.body)
-        if isinstance(one, m.Assign)
+        if isinstance(one, m.Assign) and one.start >= since
         for target in one.targets
     )
 
 
-def _writes_some(args: v.Args, role: RoleEntry) -> bool:
-    """Whether a call leaves elements of memory that it allocates as they are."""
+def _writes_others(interp: RunView, node: m.Call, into: m.Expr | None) -> bool:
+    """Whether elements of what a call writes to, or gives, are written behind it: those where its condition is false."""
+    made = interp.statement
+    if into is None and isinstance(made, m.Assign) and made.value is node:
+        into = made.targets[0]
+    return isinstance(into, m.Name) and _writes_items(interp, into.id, node.end)
+
+
+def _writes_some(args: v.Args) -> bool:
+    """Whether a call writes only where a condition holds."""
     where = args.kw.get("where")
-    given = (
+    return where is not None and v.truth(where) is not True
+
+
+def _is_given(args: v.Args, role: RoleEntry) -> bool:
+    """Whether a call is given the memory that it writes to."""
+    return bool(
         role.arg in args.kw or (role.pos is not None and role.pos < len(args.pos)) or args.star or args.dstar
     )
-    return where is not None and not given and v.truth(where) is not True
 
 
 def _is_parameter(interp: RunView, value: v.Value | None) -> bool:
