@@ -455,7 +455,7 @@ class Activity:
 
     def is_frozen(self, time: Tick) -> bool:
         """Whether no parameter of the model that was given a state then requires grad when the program ends."""
-        models = self.given_states[time] if time in self.given_states else ()
+        models = self.given_states.get(time) or ()
         return bool(models) and all(
             isinstance(one, (v.Inst, v.Obj)) and tensors.frozen(one) for one in models
         )
