@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.derivation import derives
-from d9mlint.checks.drawing import GlobalDraws, what_is_drawn
+from d9mlint.checks.drawing import GlobalDraws, item_draws, what_is_drawn
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
@@ -18,6 +19,7 @@ from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.named_sizes import assignments, assignments_in_parts
 from d9mlint.interp.naming import written_arguments
 from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -97,6 +99,7 @@ def _maker(made: v.Value | None) -> tuple[str, int] | None:
     return makers.pop() if len(makers) == 1 else None
 
 
+_STORES = (m.AugAssign, m.AnnAssign)
 _WORKERS = ("workers", "nb_worker")
 _PROCESSES = ("use_multiprocessing", "pickle_safe")
 """Arguments, with their names in Keras 1, which Keras 2 takes too."""
@@ -154,6 +157,10 @@ class KerasWorkers(Rule):
         if not message and ahead and validation is not None and data is not None:
             self._further_batch(call, data, validation)
         if message:
+            fixed = self._draws_nothing(data) and self._is_fixed(validation)
+            if fixed:
+                what = message.partition(":")[0].partition(" and race")[0]
+                message = f"{what}: nothing is drawn for the batches now; draws added later would depend on scheduling"
             self.report(
                 "DET208",
                 call.node,
@@ -162,6 +169,7 @@ class KerasWorkers(Rule):
                 if pipeline or shared
                 else "use one worker, or a generator per element",
                 subject="fit",
+                severity=Severity.ADVICE if fixed else None,
                 targets=targets,
                 remedy=("0" if pipeline or shared else "1",),
             )
@@ -278,6 +286,42 @@ class KerasWorkers(Rule):
         if isinstance(data, v.Inst):
             return not self._is_empty(data) and bool(self._drawn(data, None))
         return isinstance(data, v.Obj) and _draws_for_elements(self.run, data)
+
+    def _is_fixed(self, validation: v.Value | None) -> bool:
+        """Whether there are no data for validation, or arrays, or a sequence that draws nothing."""
+        if validation is None or v.is_none(validation) is True:
+            return True
+        arrays = isinstance(validation, v.Items) and validation.maker is None
+        return arrays or self._draws_nothing(validation)
+
+    def _draws_nothing(self, data: v.Value | None) -> bool:
+        """Whether a sequence surely draws nothing and each of its batches depends on its number alone, whoever prepares
+        it."""
+        if not isinstance(data, v.Inst) or not isinstance(data.cls.find("__getitem__"), v.Func):
+            return False
+        ended = data.cls.find("on_epoch_end")
+        found = item_draws(self.run, [data, ended.bind(data)] if isinstance(ended, v.Func) else [data])
+        surely = not (found.drawn or found.unknown or found.libraries or found.op_seeds)
+        return surely and not self._carries(data.cls, "__getitem__", set())
+
+    def _carries(self, cls: v.Cls, name: str, seen: set[str]) -> bool:
+        """Whether a method, or one of the same object that it calls, sets an attribute of its object."""
+        func = cls.find(name)
+        if not isinstance(func, v.Func) or not func.fn.params or name in seen:
+            return False
+        seen.add(name)
+        own = f"{func.fn.params[0].name}."
+        for one in nodes(self.run.body(func)):
+            targets = (
+                one.targets if isinstance(one, m.Assign) else [one.target] if isinstance(one, _STORES) else []
+            )
+            if any(isinstance(each, m.Name) and each.id.startswith(own) for each in nodes(targets)):
+                if not all(isinstance(each, m.Subscript) for each in targets):
+                    return True
+            called = one.func.id if isinstance(one, m.Call) and isinstance(one.func, m.Name) else ""
+            if called.startswith(own) and self._carries(cls, called.removeprefix(own), seen):
+                return True
+        return False
 
     def _is_empty(self, data: v.Inst) -> bool:
         """Whether a sequence has no batches."""
