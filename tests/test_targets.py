@@ -641,6 +641,8 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ),
         ("| Library | Version |\n| --- | --- |\n| `torch` | 1.7.1 |", "torch", "1.7.1"),
         ("| Python | PyTorch | CUDA |\n| --- | --- | --- |\n| 3.6 | 1.4.0 | 10.1 |", "torch", "1.4.0"),
+        ("## TensorFlow Version\n2.4\n\n## Data\n1.5", "tensorflow", "2.4"),
+        ("### PyTorch version:\n\n* `v1.7.1`", "torch", "1.7.1"),
     ],
 )
 def test_versions_in_a_readme_count_where_no_other_file_pins(
@@ -808,6 +810,9 @@ def test_other_lines_of_a_script_are_no_versions(tmp_path: Path, line: str) -> N
         "The original code is in PyTorch 1.4.0.",
         "A model in PyTorch 1.4.0 or newer.",
         "A model.\n\n## Results\n\nA figure in PyTorch 1.4.0.",
+        "## PyTorch version\n\nThe score is\n1.3",
+        "## PyTorch version of the model\n\n1.3",
+        "## PyTorch score\n\n1.3",
     ],
 )
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:

@@ -739,12 +739,14 @@ def extra_of(requirement: str) -> str:
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
     requirements that do, lines of other texts that are one release as pip writes it, badges, tables of versions, and
-    commands that install one version; likewise, the only extra of a library. Where these are silent about a framework,
-    sentences that say with which release of it the program is used, if all of the text names that one alone."""
+    commands that install one version; a version alone below a heading that names its framework; likewise, the only extra of
+    a library. Where these are silent about a framework, sentences that say with which release of it the program is used, if
+    all of the text names that one alone."""
     reader.prose = reader.stated = True
     reader.gpus = reader.gpus or _GPUS.search(text) is not None
     reader.trained_on_gpus = reader.trained_on_gpus or _is_trained_on_gpus(text)
     required = False
+    headed: re.Match[str] | None = None
     extras: dict[str, set[str]] = {}
     before = len(reader.pins)
     lines = text.splitlines()
@@ -758,6 +760,13 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
         plain = _plain(line)
         if line.lstrip().startswith("#"):
             required = _SECTION.search(line) is not None
+        elif (
+            plain
+            and headed is not None
+            and _VERSION.fullmatch(release := _ITEM.sub("", plain).removeprefix("v"))
+        ):
+            _said(reader, name, number, headed[1], None, release)
+        headed = _OF_VERSION.fullmatch(line) if plain else headed
         for badge in _BADGE.finditer(line):
             _said(reader, name, number, badge.group(1), badge.group(2), badge.group(3))
         item = _ITEM.sub("", plain)
@@ -1021,6 +1030,8 @@ _GOES_ON = re.compile(r"[a-z\d|(]|[=-]{2,}$|</?t[dh]\b")
 _TABLE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*")
 """What stands between the heading of a table and its rows."""
 _VERSIONS = re.compile(r"\b(?:versions?|releases?)\b", re.IGNORECASE)
+_OF_VERSION = re.compile(r"\s*#+\s*([A-Za-z]+)\s+(?:versions?|releases?)\s*:?\s*#*", re.ASCII | re.IGNORECASE)
+"""A heading above the release of a framework: ``## TensorFlow Version``."""
 _VERSION = re.compile(r"\d+\.(?:x|\d+(?:\.\d+)*\+?)", re.ASCII | re.IGNORECASE)
 _ALTERNATIVES = re.compile(r"\s*(?:[/,]|\bor\b)\s*")
 _EQUALS = re.compile(r"\s*==\s*")
