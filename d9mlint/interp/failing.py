@@ -301,6 +301,9 @@ def rounds_take_other_number(
     target, over = stmt.target, passed_on(iterated)
     if isinstance(over, v.Obj) and over.api == ENUMERATE and isinstance(target, m.Seq) and target.elts[1:]:
         target, over = target.elts[1], passed_on(inside(over) or v.UNKNOWN)
+        if isinstance(over, v.Items):
+            # It is what is numbered; its elements are taken apart.
+            over = over.elts[0] if over.elts and not over.open else v.UNKNOWN
     elif elements:
         # With numbers before them, elements are seen in pairs.
         over = elements[0]
