@@ -301,12 +301,13 @@ def rounds_take_other_number(
     target, over = stmt.target, passed_on(iterated)
     if isinstance(over, v.Obj) and over.api == ENUMERATE and isinstance(target, m.Seq) and target.elts[1:]:
         target, over = target.elts[1], passed_on(inside(over) or v.UNKNOWN)
-        if isinstance(over, v.Items):
-            # It is what is numbered; its elements are taken apart.
-            over = over.elts[0] if over.elts and not over.open else v.UNKNOWN
+        elements = None
     elif elements:
         # With numbers before them, elements are seen in pairs.
         over = elements[0]
+    if elements is None and isinstance(over, v.Items) and over is not iterated:
+        # It is what a progress bar, or the numbers, are put around: its elements are taken apart.
+        over = over.elts[0] if over.elts and not over.open else v.UNKNOWN
     if not isinstance(target, m.Seq) or any(isinstance(part, m.Star) for part in target.elts):
         return False
     given = _parts_given(over) if isinstance(over, v.Obj) else None
