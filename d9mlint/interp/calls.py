@@ -1952,6 +1952,7 @@ def _call_member(
     experiments.configure(interp, method.api, owner, args)
     if name in inputs.MOVING:
         inputs.follow(interp, owner, name, args)
+    inputs.may_move(interp, owner, name)
     through = method.applies or method.initializes
     if through is not None and isinstance(owner, v.Inst):
         given = functional_modules.run(interp, owner, through, args, node)
@@ -2379,6 +2380,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         plain = name in _TEXT_METHODS and not any(map(_is_tensor, args.values()))
         if plain or name in _PLAIN_METHODS or interp.kb.role(f"{TENSOR}.{name}", "views") is not None:
             return call_member(interp, v.Member(obj, name), args, node)
+        inputs.may_move(interp, obj, name)
     args = inputs.moved(interp, obj, args, node)
     interp.listeners.tell(ObjectCallEvent(obj, args, node))
     if commands.COMMANDS in obj.attrs:

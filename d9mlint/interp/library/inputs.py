@@ -9,7 +9,9 @@ from d9mlint.interp import values as v
 from d9mlint.interp.data import class_of_batch
 from d9mlint.interp.device_names import ACCELERATORS, common
 from d9mlint.interp.devices import named, runner_of
-from d9mlint.interp.tensors import TENSOR
+from d9mlint.interp.tensors import BATCH_OF, TENSOR
+from d9mlint.ir import nodes as m
+from d9mlint.ir.traversal import called_name, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -48,6 +50,37 @@ def _move_batch(interp: Interp, batch: v.Obj, name: str, device: str) -> None:
         batch.form = batch.form._replace(
             device=common(batch.form.device, device) if interp.branching else device
         )
+
+
+def may_move(interp: Interp, batch: v.Value, name: str) -> None:
+    """A method is called of what a function of the program puts together for a loader: one of a class of the program that
+    moves what it holds may be meant. Where its tensors are then is not known."""
+    if (
+        not isinstance(batch, v.Obj)
+        or batch.api != v.BATCH
+        or batch.form is None
+        or batch.form.device != "cpu"
+    ):
+        return
+    loader = batch.attrs.get(BATCH_OF)
+    collate = loader.args.get("collate_fn", 6) if isinstance(loader, v.Obj) else None
+    if not isinstance(collate, (v.Func, v.Partial, v.Inst)):
+        return
+    if any(cls.find("forward") is None and _moves(interp, func) for cls, func in interp.methods_named(name)):
+        batch.form = batch.form._replace(device="")
+
+
+def _moves(interp: Interp, func: v.Func) -> bool:
+    """Whether a method moves tensors and sets attributes of its object to what that gives."""
+    own = f"{func.fn.params[0].name}." if func.fn.params else ""
+    for stmt in statements(interp.body(func)):
+        if not isinstance(stmt, m.Assign) or not any(
+            called_name(one) in MOVING for one in nodes([stmt.value])
+        ):
+            continue
+        if own and any(isinstance(one, m.Name) and one.id.startswith(own) for one in nodes(stmt.targets)):
+            return True
+    return False
 
 
 def moved(interp: Interp, module: v.Inst | v.Obj, args: v.Args, node: Any) -> v.Args:
