@@ -643,6 +643,9 @@ def test_ranges_of_poetry_and_conda(written: str, plain: str | None) -> None:
         ("| Python | PyTorch | CUDA |\n| --- | --- | --- |\n| 3.6 | 1.4.0 | 10.1 |", "torch", "1.4.0"),
         ("## TensorFlow Version\n2.4\n\n## Data\n1.5", "tensorflow", "2.4"),
         ("### PyTorch version:\n\n* `v1.7.1`", "torch", "1.7.1"),
+        ("**TensorFlow version:** 2.4", "tensorflow", "2.4"),
+        ("It is fast.\n\nTF Version 2.4.1, Python 3.7", "tensorflow", "2.4.1"),
+        ("## Versions\n\nPyTorch 1.7.1, Python 3.8", "torch", "1.7.1"),
     ],
 )
 def test_versions_in_a_readme_count_where_no_other_file_pins(
@@ -813,6 +816,10 @@ def test_other_lines_of_a_script_are_no_versions(tmp_path: Path, line: str) -> N
         "## PyTorch version\n\nThe score is\n1.3",
         "## PyTorch version of the model\n\n1.3",
         "## PyTorch score\n\n1.3",
+        "PyTorch version 1.3 was slower.",
+        "PyTorch version 1.3, as in the paper, was slower.",
+        "PyTorch version of the model: 1.3",
+        "## New versions of the model\n\nPyTorch 1.3",
     ],
 )
 def test_other_numbers_in_a_readme_are_no_versions(tmp_path: Path, line: str) -> None:

@@ -739,9 +739,9 @@ def extra_of(requirement: str) -> str:
 def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
     """What a README says of versions: items of lists that hold nothing but names with versions, lines of a section about
     requirements that do, lines of other texts that are one release as pip writes it, badges, tables of versions, and
-    commands that install one version; a version alone below a heading that names its framework; likewise, the only extra of
-    a library. Where these are silent about a framework, sentences that say with which release of it the program is used, if
-    all of the text names that one alone."""
+    commands that install one version; a line that is a framework with its version, and a version alone below a heading that
+    names its framework; likewise, the only extra of a library. Where these are silent about a framework, sentences that say
+    with which release of it the program is used, if all of the text names that one alone."""
     reader.prose = reader.stated = True
     reader.gpus = reader.gpus or _GPUS.search(text) is not None
     reader.trained_on_gpus = reader.trained_on_gpus or _is_trained_on_gpus(text)
@@ -773,7 +773,7 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
         tested = _TESTED.search(item)
         if tested is not None:
             item = item[tested.end() :]
-        if item != plain or required:
+        if item != plain or required or _states_versions(plain):
             whole = _SAID_RANGE.fullmatch(item)
             for part in [item] if whole is not None else _PARTS.split(item):
                 ranged = whole or _SAID_RANGE.fullmatch(part.strip())
@@ -801,6 +801,13 @@ def _readme(reader: _Reader, name: str, path: Path, text: str) -> None:
             _said(reader, name, number, library, None, release)
     reader.prose = reader.stated = False
     _ask_for_extras(reader, extras)
+
+
+def _states_versions(plain: str) -> bool:
+    """Whether a line is nothing but versions, the first of which it calls one: ``TensorFlow version: 2.4, Python 3.7``."""
+    return _OF_FRAMEWORK.match(plain) is not None and all(
+        _SAID.fullmatch(part.strip()) for part in _PARTS.split(plain)
+    )
 
 
 def _table_releases(lines: list[str]) -> Iterator[tuple[int, str, str]]:
@@ -1032,6 +1039,8 @@ _TABLE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?\s*")
 _VERSIONS = re.compile(r"\b(?:versions?|releases?)\b", re.IGNORECASE)
 _OF_VERSION = re.compile(r"\s*#+\s*([A-Za-z]+)\s+(?:versions?|releases?)\s*:?\s*#*", re.ASCII | re.IGNORECASE)
 """A heading above the release of a framework: ``## TensorFlow Version``."""
+_OF_FRAMEWORK = re.compile(r"[A-Za-z][\w-]*\s+(?:version|release)\s*:?\s*v?\d", re.ASCII | re.IGNORECASE)
+"""The beginning of a line that states the release of a framework: ``TensorFlow version: 2.4``."""
 _VERSION = re.compile(r"\d+\.(?:x|\d+(?:\.\d+)*\+?)", re.ASCII | re.IGNORECASE)
 _ALTERNATIVES = re.compile(r"\s*(?:[/,]|\bor\b)\s*")
 _EQUALS = re.compile(r"\s*==\s*")
@@ -1096,7 +1105,7 @@ _IN_LIST = re.compile(
 """One of the names, with or without a release, that a sentence lists, and what follows it."""
 _PARTS = re.compile(r"\s*(?:[,;|]|\band\b)\s*")
 _SECTION = re.compile(
-    r"require|dependenc|prerequisite|environment|install|setup|getting started|libraries|packages",
+    r"require|dependenc|prerequisite|environment|install|setup|getting started|libraries|packages|^\W*versions?\W*$",
     re.IGNORECASE,
 )
 _SAID = re.compile(
