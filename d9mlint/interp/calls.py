@@ -1953,6 +1953,8 @@ def _call_member(
     if name in inputs.MOVING:
         inputs.follow(interp, owner, name, args)
     inputs.may_move(interp, owner, name)
+    if name == "update" and isinstance(owner, v.Obj) and owner.api == tensors.BATCH:
+        collated.update(owner, args.values())
     through = method.applies or method.initializes
     if through is not None and isinstance(owner, v.Inst):
         given = functional_modules.run(interp, owner, through, args, node)

@@ -8,7 +8,7 @@ from d9mlint.interp import shapes, tensors
 from d9mlint.interp import values as v
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from d9mlint.interp.view import RunView
 
@@ -87,6 +87,16 @@ def put(batch: v.Obj, index: v.Value, value: v.Value, each: bool) -> None:
     for name, one in list(batch.attrs.items()):
         if not name.startswith("@"):
             batch.attrs[name] = _put(one, value, each)
+
+
+def update(batch: v.Obj, given: Iterable[v.Value]) -> None:
+    """What mappings or sequences hold is stored as parts of a batch."""
+    for one in given:
+        held = (
+            one.items.values() if isinstance(one, v.Mapping) else one.elts if isinstance(one, v.Items) else ()
+        )
+        for value in list(held):
+            put(batch, v.UNKNOWN, value, False)
 
 
 def _put(one: v.Value, value: v.Value, each: bool) -> v.Value:

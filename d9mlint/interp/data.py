@@ -1279,7 +1279,9 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
             owner.elts = [*owner.elts, value][-16:]
     elif isinstance(owner, v.Obj) and owner.api == tensors.BATCH and not _is_text(index):
         each = _is_each(interp, node)
-        if each or is_number(index) or _is_own(interp, node):
+        if v.is_slice(index):
+            collated.update(owner, [value])
+        elif each or is_number(index) or _is_own(interp, node):
             collated.put(owner, index, value, each and (not interp.branching or _is_tested(interp)))
     elif isinstance(owner, v.Obj) and is_dict(owner):
         put(owner, [value])
