@@ -2125,7 +2125,9 @@ def _call_member(
         collated.move(owner, result_obj)
         if name.endswith("_"):
             tensors.write(interp, owner, name, *args.values())
-    elif (name in _CERTAIN_METHODS or tensors.tells(interp, owner, name, args)) and (
+    elif (
+        name in _CERTAIN_METHODS or _moves_loaded(owner, name) or tensors.tells(interp, owner, name, args)
+    ) and (
         # Of unknown class, or what a method of something unknown gives; no class but that of tensors takes such arguments.
         types[0].startswith("?")
         or (isinstance(owner, v.Obj) and owner.form is not None)
@@ -2199,7 +2201,14 @@ _HELD = frozenset({"get", "pop", "setdefault", "values", "items"})
 """Methods of a container that give what it holds."""
 
 _WORKERS = frozenset({LOADER_WORKER})
+
+
 # Methods that only tensors have: what they give is known whatever the receiver.
+def _moves_loaded(owner: v.Value, name: str) -> bool:
+    """Whether a method moves what a file holds: a tensor, or a model."""
+    return name == "to" and isinstance(owner, v.Obj) and owner.api in tensors.LOADING
+
+
 _CERTAIN_METHODS = frozenset(
     {
         "detach",

@@ -7,7 +7,7 @@ these RNGs are as seeded as ``torch`` was; before 1.9 NumPy's state is a copy of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from d9mlint.interp import rng, shares
@@ -25,7 +25,7 @@ from d9mlint.interp.naming import for_others, needs_form_only
 from d9mlint.interp.passed_on import PASS_THROUGH, inside
 from d9mlint.interp.state import SEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.tensors import device
+from d9mlint.interp.tensors import TENSOR, device
 from d9mlint.interp.usage import flatten, use
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
         keep_item(loader, dataset, given)
         given += _collate(interp, args.get("collate_fn"), node)
     interp.loading = outer
-    moved = device([one for value in given for one in flatten(value)])
+    moved = device([one for value in given for one in flatten(value)]) or device(list(_held_tensors(dataset)))
     if (moved in ACCELERATORS or selecting_option(moved)) and MOVED not in loader.attrs:
         # The dataset itself puts its items on a device.
         loader.attrs[MOVED] = v.Lit(moved)
@@ -168,6 +168,22 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
         # What workers seed and draw is theirs.
         left = {name: rng for name, rng in interp.state.rng.held.items() if name not in theirs}
         interp.state.rng.restore({**left, **before})
+
+
+_MOST_NESTED = 4
+"""So many datasets inside one another are looked into."""
+
+
+def _held_tensors(dataset: v.Value | None, depth: int = 0) -> Iterator[v.Obj]:
+    """The tensors that a dataset of a library was made of, or parts of it: its items are where these are."""
+    if not isinstance(dataset, v.Obj) or depth > _MOST_NESTED:
+        return
+    for value in dataset.args.values():
+        for one in flatten(value):
+            if isinstance(one, v.Obj) and (one.type == TENSOR or one.form is not None):
+                yield one
+            elif isinstance(one, v.Obj):
+                yield from _held_tensors(one, depth + 1)
 
 
 def _has_workers(interp: Interp, number: v.Value) -> bool | None:
