@@ -332,6 +332,11 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return None
     if kind == "given":
         return _given_sizes(args)
+    if kind == "given-or-data":
+        if is_number(first):
+            return _given_sizes(args)
+        # A tuple may be one of sizes.
+        return None if isinstance(first, v.Items) and first.kind == "t" else _sizes_of_data(first)
     if kind == "first":
         return _sizes(args.get("size", 0) or args.kw.get("shape"))
     if kind == "second":
@@ -344,7 +349,14 @@ def sizes_of(entry: TensorEntry, old: Form, first: v.Value, args: v.Args) -> Siz
         return _sizes(args.get("size", at))
     if kind == "range":
         return (_size(args.pos[0]) if len(args.pos) == 1 else None,)
-    return _literal(args.get("data", 0)).sizes
+    return _sizes_of_data(args.get("data", 0))
+
+
+def _sizes_of_data(data: v.Value | None) -> Sizes | None:
+    """The sizes of a tensor that is made of nested lists of numbers, or of a tensor."""
+    if isinstance(data, v.Obj) and data.type == TENSOR:
+        return form(data).sizes
+    return _literal(data).sizes
 
 
 def least_of(entry: TensorEntry, old: Form, args: v.Args) -> int:

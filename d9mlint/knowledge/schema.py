@@ -1134,6 +1134,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         "pattern",
         "line",
         "given",
+        "given-or-data",
         "first",
         "second",
         "steps",

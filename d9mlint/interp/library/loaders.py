@@ -16,7 +16,8 @@ from d9mlint.interp.collated import keep_item
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.context import CPU_CONTEXT, LOADER_WORKER, NOT_ITERATED, SPAWNED, THREAD
 from d9mlint.interp.data import MOVED, inherited_loader, inherits_items, is_graph_dataset, is_number
-from d9mlint.interp.device_names import ACCELERATORS, selecting_option
+from d9mlint.interp.device_names import ACCELERATORS, selecting_option, together
+from d9mlint.interp.devices import named
 from d9mlint.interp.events import CallEvent, ItemEvent, IterationEvent, Loop
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.idle import is_idle
@@ -160,7 +161,8 @@ def _iterate(interp: Interp, loader: v.Obj) -> None:
         keep_item(loader, dataset, given)
         given += _collate(interp, args.get("collate_fn"), node)
     interp.loading = outer
-    moved = device([one for value in given for one in flatten(value)]) or device(list(_held_tensors(dataset)))
+    items = [one for value in given for one in flatten(value)]
+    moved = _device_of(interp, items) or device(list(_held_tensors(dataset)))
     if (moved in ACCELERATORS or selecting_option(moved)) and MOVED not in loader.attrs:
         # The dataset itself puts its items on a device.
         loader.attrs[MOVED] = v.Lit(moved)
@@ -184,6 +186,17 @@ def _held_tensors(dataset: v.Value | None, depth: int = 0) -> Iterator[v.Obj]:
                 yield one
             elif isinstance(one, v.Obj):
                 yield from _held_tensors(one, depth + 1)
+
+
+def _device_of(interp: Interp, items: list[v.Value]) -> str:
+    """The device of what a dataset gives, or its transforms: where nothing is known of what they are called with, that to
+    which it is moved."""
+    moved = [
+        one
+        for one in items
+        if isinstance(one, v.Obj) and one.api.startswith("?.") and one.api.endswith(".to")
+    ]
+    return device(items) or together([named(interp, one.args.get("device", 0)) for one in moved])
 
 
 def _has_workers(interp: Interp, number: v.Value) -> bool | None:
