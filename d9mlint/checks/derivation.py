@@ -5,7 +5,7 @@ It is followed by names through the assignments of the running function and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.checks.base import called_api
@@ -31,6 +31,7 @@ class _Asked:
     def __init__(self) -> None:
         self._depths: dict[Any, int] = {}
         self.returned: dict[tuple[int, int | None, int], str] = {}
+        self._assigned: dict[tuple[Any, ...], list[m.Assign | m.AugAssign]] | None = None
 
     def before(self, key: Any, depth: int) -> bool:
         """Whether this has been looked at, from no deeper than here."""
@@ -38,6 +39,17 @@ class _Asked:
             return True
         self._depths[key] = depth
         return False
+
+    def assigned(self, body: Sequence[m.Stmt], place: tuple[Any, ...]) -> list[m.Assign | m.AugAssign]:
+        """The statements of the running body that assign to a variable, or to an item of it."""
+        if self._assigned is None:
+            self._assigned = {}
+            for stmt in statements(body):
+                if isinstance(stmt, (m.Assign, m.AugAssign)):
+                    targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
+                    for one in {_place(target) for target in targets} - {()}:
+                        self._assigned.setdefault(one, []).append(stmt)
+        return self._assigned.get(place, [])
 
 
 def derives(
@@ -412,14 +424,9 @@ def _changed(interp: RunView, node: m.Name | m.Subscript, role: Role, depth: int
     """The call of this role from which the running body has computed a variable, or an item of one, again:
     ``seed += rank()``, ``config["seed"] = config["seed"] + rank()``."""
     place = _place(node)
-    for stmt in statements(interp.frame.body) if place else ():
-        if isinstance(stmt, m.Assign):
-            targets, item = stmt.targets, isinstance(node, m.Subscript)
-        elif isinstance(stmt, m.AugAssign):
-            targets, item = [stmt.target], True
-        else:
-            continue
-        if stmt.start > node.start or not any(_place(one) == place for one in targets):
+    for stmt in asked.assigned(interp.frame.body, place) if place else ():
+        item = isinstance(stmt, m.AugAssign) or isinstance(node, m.Subscript)
+        if stmt.start > node.start:
             continue
         inside = list(nodes([stmt.value]))
         if item or any(_place(one) == place for one in inside):

@@ -35,8 +35,10 @@ class RandomSplit(Rule):
         level = self.run.state.level("torch").level
         if is_unread_split(self.run, call.node):
             return
-        if call.args.get("generator", 2) is None and level in (SEEDED, UNSEEDED):
-            seeded = level == SEEDED
+        # A program that may seed torch, as where a configuration has a seed, gets the advice that one gets which does.
+        known = level in (SEEDED, UNSEEDED) or self.run.entry is not None
+        if call.args.get("generator", 2) is None and known:
+            seeded = level != UNSEEDED
             help, remedy = seeded_generator(self.run, call.api)
             self.report(
                 "DET109",
