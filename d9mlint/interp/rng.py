@@ -374,12 +374,12 @@ def seed_value(args: v.Args, entry: RngEntry) -> v.Value | None:
 
 
 def _attribute(value: v.Value, name: str) -> v.Value | None:
-    """An attribute, or item, that the program gave a configuration; None where it gave it none."""
+    """An attribute, or item, that the program gave a configuration, or with which it made it; None where there is none."""
     if isinstance(value, v.Mapping):
         return item(value, name)
     if isinstance(value, v.Obj) and not value.api.startswith(("?", "parameter")):
         found: v.Value | None = value.attrs.get(name)
-        return found
+        return value.args.kw.get(name) if found is None else found
     return v.UNKNOWN
 
 

@@ -231,6 +231,9 @@ def seeder_program(entry: RngEntry, given: dict[str, str]) -> tuple[str, set[str
     """A seed from the clock is told; where the seed is no argument, draws behind the call are silent."""
     if entry.seed_attribute:
         owner = ["import types_of_settings"], ["settings = types_of_settings.make()"]
+        if entry.none_seed == "ignored":
+            owner[0].append("import time")
+            owner[1].append(f"settings.{entry.seed_attribute} = int(time.time())")
         imports, lines = programs.use(entry.apis[0], {**given, entry.seed_arg: "settings"})
         return programs.program([*imports, *owner[0]], [*owner[1], *lines]), {"DET107"}
     if entry.seed_arg:
