@@ -6,16 +6,21 @@ What is known of a library's base classes is in ``rules/knowledge/hooks.yaml``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.containers import BASE
 from d9mlint.interp.library.environments import played
+from d9mlint.interp.methods import bind_method
 
 if TYPE_CHECKING:
+    from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import HookEntry, RunnerEntry
 
+CALL = "__call__"
+"""Stands among the methods of a library for a call of the object itself."""
+_ANY = v.Args(star=True, dstar=True)
 ANY_METHOD = "*"
 """Stands for a method of a library that is not known: the command line chooses it."""
 
@@ -63,6 +68,17 @@ def _entries(interp: RunView, cls: v.Cls) -> Iterator[HookEntry]:
         entry = interp.kb.hooks(base)
         if entry is not None:
             yield entry
+
+
+def run_when_called(interp: Interp, inst: v.Inst, node: Any) -> None:
+    """An object is called in the way that its class inherits from one of a library, which calls other methods of it."""
+    for entry in _entries(interp, inst.cls):
+        if CALL not in entry.called:
+            continue
+        for cls in inst.cls.mro():
+            for name, member in list(cls.env.all().items()):
+                if isinstance(member, v.Func) and entry.calls(name, CALL) and inst.cls.find(name) is member:
+                    interp.call(bind_method(interp, member, inst, inst.cls, node), _ANY, node)
 
 
 def waits_for(interp: RunView, inst: v.Inst, runner: RunnerEntry, function: str = "") -> bool:

@@ -37,6 +37,7 @@ from d9mlint.interp.called_methods import (
     given_before,
     join,
     may_inherit,
+    run_when_called,
     waiting,
     waits_for,
 )
@@ -1001,6 +1002,7 @@ def _call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.V
     layer = layer_behind(inst)
     if layer is not None:
         return call_object(interp, layer, args, node)
+    run_when_called(interp, inst, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
 
 
@@ -1862,6 +1864,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
             interp.listeners.tell(IterationEvent(base))
             return base
         use_base(interp, owner.receiver, node)
+    if isinstance(owner, v.Super) and name in ("forward", "__call__") and isinstance(owner.receiver, v.Inst):
+        run_when_called(interp, owner.receiver, node)
     container = container_of(owner.receiver) if isinstance(owner, v.Super) and name == "forward" else None
     if container is not None and container.api == SEQUENTIAL:
         return call_object(interp, container, args, node)

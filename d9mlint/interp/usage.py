@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import devices, rng
 from d9mlint.interp import values as v
+from d9mlint.interp.called_methods import run_when_called
 from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
@@ -82,6 +83,7 @@ def use_base(interp: Interp, inst: v.Inst, node: Any, depth: int = 0) -> list[v.
         # Its items are made where those of any other loader are: in its workers, if it has some.
         interp.listeners.tell(IterationEvent(base))
         return []
+    run_when_called(interp, inst, node)
     return use(interp, base, node, depth + 1) if isinstance(base, v.Obj) else []
 
 

@@ -1347,8 +1347,9 @@ class RunnerEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 class HookEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Classes of which a program derives its own, so that a library calls their methods. ``called`` are names of these
-    methods (``*`` stands for any characters) by the method of the library that calls them; ``always`` are called by each.
-    With ``only`` the library calls no method of another name, and these classes have no method that trains."""
+    methods (``*`` stands for any characters) by the method of the library that calls them, or by ``__call__``, which
+    stands for a call of the object; ``always`` are called by each. With ``only`` the library calls no method of another
+    name, and these classes have no method that trains."""
 
     id: str
     apis: list[str]

@@ -23,7 +23,7 @@ KINDS = {
     "undefined-name": ("name that is not defined", "names that are not defined"),
     "project-import": ("import of the project not found", "imports of the project not found"),
     "library-call": ("unknown library call", "unknown library calls"),
-    "left-to-library": ("code left to a library", "pieces of code left to libraries"),
+    "left-to-library": ("piece of code left to a library", "pieces of code left to libraries"),
     "device": ("unknown device", "unknown devices"),
     "constant": ("branch left out by a constant", "branches left out by constants"),
     "budget": ("place cut off", "places cut off"),
