@@ -35,8 +35,6 @@ PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | f
 )
 _MODELS = ("torch.nn.", "tf.keras.", "keras.", "lightning.", "pytorch_lightning.", "flax.")
 _OPTIMIZERS = ("torch.optim.", "tf.keras.optimizers.", "keras.optimizers.", "optax.")
-_DATASETS = ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
-_ENVIRONMENTS = ("gymnasium.Env", "gymnasium.Wrapper")
 _LOADERS = ("torch.utils.data.DataLoader", "tf.data.Dataset", "torch_geometric.loader.")
 
 
@@ -162,11 +160,9 @@ def _played(interp: RunView, args: v.Args) -> str:
     """What of the program a call is given whose methods a library calls: a dataset or environment; empty for neither."""
     for one in handed_over(args):
         for base in one.cls.external_bases() if isinstance(one, v.Inst) else ():
-            name = interp.kb.canonical(base)
-            if name in _DATASETS:
-                return "a dataset"
-            if name in _ENVIRONMENTS:
-                return "an environment"
+            role = interp.kb.role(interp.kb.canonical(base), "derived-for-libraries")
+            if role is not None:
+                return role.more[0]
     return ""
 
 

@@ -123,6 +123,7 @@ from d9mlint.interp.library import (
     processes,
     records,
     reflection,
+    replacing,
 )
 from d9mlint.interp.library.builtins import (
     GIVEN_LATER,
@@ -1418,7 +1419,10 @@ def callbacks(
         return None
     kinds = set(map(type, args.values()))
     held = v.Mapping in kinds and _is_held(interp, api, owner)
-    if (_CALLED.isdisjoint(kinds) and not held) or not _calls_back(api):
+    if (_CALLED.isdisjoint(kinds) and v.Mapping not in kinds) or not _calls_back(api):
+        return None
+    replacing.given(interp, api, args, owner)
+    if _CALLED.isdisjoint(kinds) and not held:
         return None
     if interp.kb.role(api, "calls-at-use") is not None or interp.kb.role(api, estimators.ROLE) is not None:
         return None
@@ -1616,7 +1620,7 @@ def _callbacks(
             elif (
                 isinstance(one, v.Inst)
                 and interp.kb.call_is("calls-objects", api)
-                and one.cls.find("__call__") is not None
+                and (one.cls.find("__call__") is not None or one.cls.find("forward") is not None)
             ):
                 call_instance(interp, one, v.Args(star=True, dstar=True), node)
             elif isinstance(one, v.Items):
@@ -2391,6 +2395,7 @@ def call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
         wrapped = function.bind(function.receiver)
         wrapped.decorated = (*function.decorated, obj)
         return wrapped
+    interp.calls_objects = True
     return hooks.call_with(interp, obj, args, node, lambda given: _call_library(interp, obj, given, node))
 
 

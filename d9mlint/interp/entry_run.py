@@ -389,7 +389,7 @@ class Analyzer:
         try:
             start(interp)
             hooks.run_rest(interp)
-            replacing.run_rest(interp)
+            replacing.run_rest(interp, TRAIN in interp.places)
             if TRAIN in interp.places:
                 own_gradients.take_gradients(interp)
             interp.listeners.tell(EndEvent())

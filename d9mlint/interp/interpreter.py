@@ -341,8 +341,10 @@ class Interp:
         self.process_began = 0
         # The handles of hooks that modules were given.
         self.hooks: list[v.Obj] = []
-        # What was put into objects of libraries, which call it.
-        self.placed: list[v.Func | v.Partial | v.Inst] = []
+        # Whether an object of a library was called, such as a model.
+        self.calls_objects = False
+        # What was given to libraries, or put into their objects: they call it. By the identity of each.
+        self.placed: dict[int, v.Func | v.Partial | v.Cls | v.Inst] = {}
         # In how many bodies of `if __name__ == "__main__"` the program is.
         self.guarded = 0
         # What the program itself stored on modules of libraries.

@@ -806,6 +806,7 @@ ROLES = {
     "colored-by": "draws in a color that it is given",
     "enumerates": "is a base class of enumerations: calling one looks up a member",
     "runs-no-methods": "is a base class of which no method runs those of a class derived from it",
+    "derived-for-libraries": "is a class from which programs derive what a library calls",
     "derived-from": "is a class of modules of which all classes are known that it is derived from",
     "base-only": "is a base class that reads only attributes that it knows",
     "types-columns": "gives a table, and names the types of its columns",

@@ -117,6 +117,7 @@ Role = Literal[
     "takes-into-run",
     "copies",
     "delays",
+    "derived-for-libraries",
     "derived-from",
     "differentiates",
     "discards-batches",

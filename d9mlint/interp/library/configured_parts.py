@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import BY_CONFIGURATION
 from d9mlint.interp import values as v
+from d9mlint.interp.library_modules import MODULE
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -37,7 +38,7 @@ def given(
         if isinstance(kind, v.Inst) and not _is_record(kind.cls):
             inner = given(interp, kind.cls, _ANY, node, annotated, depth + 1)
             made[param.name] = interp.call(kind.cls, inner, node)
-        elif isinstance(kind, v.Obj) and kind.type == "torch.nn.Module":
+        elif isinstance(kind, v.Obj) and kind.type == MODULE:
             interp.gap(
                 "dynamic-call", f"the `{param.name}` that `{cls.cls.name}` is given {BY_CONFIGURATION}", node
             )

@@ -25,10 +25,10 @@ def into(interp: Interp, owner: v.Value, value: v.Value) -> None:
     if interp.importing or interp.speculating:
         return
     if isinstance(value, v.Inst):
-        if _may_be_model(interp, owner) and _is_module(interp, value.cls):
-            interp.placed.append(value)
-    elif isinstance(value, (v.Func, v.Partial)) and _is_of_library(owner):
-        interp.placed.append(value)
+        if _may_be_model(interp, owner) and is_own_module(interp, value.cls):
+            interp.placed[id(value)] = value
+    elif isinstance(value, (v.Func, v.Partial)) and is_of_library(owner):
+        interp.placed[id(value)] = value
 
 
 def _root(owner: v.Value) -> v.Value:
@@ -44,7 +44,8 @@ def _may_be_model(interp: Interp, owner: v.Value) -> bool:
     )
 
 
-def _is_of_library(owner: v.Value) -> bool:
+def is_of_library(owner: v.Value) -> bool:
+    """Whether something is an object of a library, or a part of one."""
     root = _root(owner)
     return isinstance(root, v.Obj) and is_called(root.api)
 
@@ -56,5 +57,6 @@ def is_called(name: str) -> bool:
     return head.isidentifier() and head not in sys.stdlib_module_names
 
 
-def _is_module(interp: Interp, cls: v.Cls) -> bool:
+def is_own_module(interp: Interp, cls: v.Cls) -> bool:
+    """Whether a class of the program is one of modules."""
     return any(interp.kb.canonical(base) == MODULE for base in cls.external_bases())

@@ -1,12 +1,13 @@
-"""What a library calls in place of its own: functions, classes and modules of the program that it found there."""
+"""What a library makes or calls where the program does not: functions, classes and objects that it was given, or finds in
+place of its own."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
-from d9mlint.interp.library.replacements import is_called
-from d9mlint.interp.usage import set_training
+from d9mlint.interp.library.replacements import is_called, is_of_library, is_own_module
+from d9mlint.interp.usage import flatten, set_training
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -14,34 +15,72 @@ if TYPE_CHECKING:
 _ANY = v.Args(star=True, dstar=True)
 
 
-def _methods(cls: v.Cls) -> list[v.Func]:
+def given(interp: Interp, api: str, args: v.Args, owner: v.Value | None) -> None:
+    """Keep what a call gives to a library: classes, and objects that can be called, if they are derived from a library's."""
+    if interp.importing or interp.speculating or interp.entry is None:
+        return
+    if not (is_called(api) if owner is None else is_of_library(owner)):
+        return
+    for value in args.values():
+        for one in flatten(value):
+            if isinstance(one, v.Inst):
+                if one.cls.find("__call__") is not None and _is_derived(one.cls):
+                    interp.placed[id(one)] = one
+            elif isinstance(one, v.Cls) and _is_derived(one):
+                interp.placed[id(one)] = one
+
+
+def _is_derived(cls: v.Cls) -> bool:
+    return any(map(is_called, cls.external_bases()))
+
+
+def _methods(cls: v.Cls, names: tuple[str, ...]) -> list[v.Func]:
+    """The methods of a class that a library calls: those of these names, or else all that are no private ones."""
     return [
         member
         for one in cls.mro()
         for name, member in one.env.all().items()
-        if isinstance(member, v.Func) and cls.find(name) is member and (name == "__call__" or name[:1] != "_")
+        if isinstance(member, v.Func) and cls.find(name) is member
+        if (name in names if names else name == "__call__" or name[:1] != "_")
     ]
 
 
-def run_rest(interp: Interp) -> None:
-    """Run what only a library calls. By now the program has done all that it does before."""
+def run_rest(interp: Interp, trains: bool) -> None:
+    """Run what only a library calls. By now the program has done all that it does before. Modules in a library's model are
+    called by it where the program calls models, or ``trains`` one."""
     stored = [value for name, value in list(interp.library_attributes.items()) if is_called(name)]
-    for value in [*interp.placed, *stored]:
+    for value in [*interp.placed.values(), *stored]:
         for one in v.alternatives(value):
-            _run(interp, one)
+            if (
+                trains
+                or interp.calls_objects
+                or not isinstance(one, v.Inst)
+                or not is_own_module(interp, one.cls)
+            ):
+                _run(interp, one)
 
 
 def _run(interp: Interp, value: v.Value) -> None:
     if isinstance(value, v.Cls):
-        waiting = [one for one in _methods(value) if one.key not in interp.visited]
-        made = interp.call(value, _ANY, None) if waiting else None
-        for method in waiting if isinstance(made, v.Inst) else ():
-            if method.key not in interp.visited:
-                interp.call(method.bind(made), _ANY, None)
+        _make(interp, value)
     elif isinstance(value, v.Inst):
-        found = value.cls.find("forward")
+        name = "forward" if is_own_module(interp, value.cls) else "__call__"
+        found = value.cls.find(name)
         if isinstance(found, v.Func) and found.key not in interp.visited:
             set_training(interp, value, None)
             interp.call(value, _ANY, None)
     elif isinstance(value, v.Partial) or (isinstance(value, v.Func) and value.key not in interp.visited):
         interp.call(value, _ANY, None)
+
+
+def _make(interp: Interp, cls: v.Cls) -> None:
+    """A library makes an object of a class and calls its methods."""
+    names = ("forward",) if is_own_module(interp, cls) else ()
+    waiting = [one for one in _methods(cls, names) if one.key not in interp.visited]
+    made = interp.call(cls, _ANY, None) if waiting else None
+    if not isinstance(made, v.Inst):
+        return
+    set_training(interp, made, None)
+    for method in waiting:
+        if method.key not in interp.visited:
+            interp.call(made if names else method.bind(made), _ANY, None)
