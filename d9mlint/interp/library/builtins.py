@@ -1235,10 +1235,21 @@ def _requiring_grad(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
     return _self(interp, owner, name, args, node)
 
 
+def _is_trainer(interp: Interp, value: v.Inst, method: str) -> bool:
+    """Whether an object is of a class of trainers, of which a method trains and nothing is known of what that calls."""
+    found = runner(interp, value)
+    if found is None or method not in found.entry.trains:
+        return False
+    return all(interp.kb.hooks(base) is None for base in value.cls.external_bases())
+
+
 def _training(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
     """``model.train()`` and ``model.eval()`` say what ``self.training`` is, in the model and in its parts."""
     model = owner.receiver if isinstance(owner, v.Super) else owner
     mode = args.get("mode", 0) if name == "train" else v.FALSE
+    if isinstance(model, v.Inst) and model.cls.find("forward") is None and _is_trainer(interp, model, name):
+        # It runs the methods of the trainer.
+        return None
     if isinstance(model, (v.Inst, v.Obj)):
         set_training(interp, model, v.TRUE if mode is None else mode)
     return model if isinstance(model, v.Inst) else _self(interp, owner, name, args, node)
