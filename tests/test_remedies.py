@@ -211,11 +211,11 @@ def test_ops_that_the_mode_does_not_change_are_named(tmp_path: Path, version: st
 def test_ops_that_differ_on_mps_alone_are_not_named_for_cuda(tmp_path: Path) -> None:
     (tmp_path / "d9mlint.toml").write_text('torch-version = "2.13"\n')
     text = (
-        "import torch\nfrom torch import nn\n\n\ndef main(x):\n    torch.manual_seed(0)\n"
+        "import torch\nfrom somewhere import words\nfrom torch import nn\n\n\ndef main(x):\n    torch.manual_seed(0)\n"
         "    device = (torch.device('cuda') if torch.cuda.is_available() else torch.device('mps')\n"
         "              if torch.backends.mps.is_available() else torch.device('cpu'))\n"
         "    model = nn.Embedding(9, 2).to(device)\n    model(x.to(device)).sum().backward()\n\n\n"
-        "if __name__ == '__main__':\n    main(torch.load('x.pt'))\n"
+        "if __name__ == '__main__':\n    main(words())\n"
     )
     (op,) = findings(tmp_path, text, "DET401")
     assert "on MPS" in op.message

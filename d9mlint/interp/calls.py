@@ -2211,12 +2211,12 @@ _HELD = frozenset({"get", "pop", "setdefault", "values", "items"})
 _WORKERS = frozenset({LOADER_WORKER})
 
 
-# Methods that only tensors have: what they give is known whatever the receiver.
 def _moves_loaded(owner: v.Value, name: str) -> bool:
     """Whether a method moves what a file holds: a tensor, or a model."""
     return name == "to" and isinstance(owner, v.Obj) and owner.api in tensors.LOADING
 
 
+# Methods that only tensors have: what they give is known whatever the receiver.
 _CERTAIN_METHODS = frozenset(
     {
         "detach",

@@ -414,7 +414,7 @@ class Analyzer:
             entry=file.path,
             function=(entry.function or "") if entry else "",
             findings=findings(),
-            reached=packed(self._by_file(interp.visited)),
+            reached=packed(self._by_file(interp.visited - interp.left_to_libraries)),
             files=self._run_files(interp, file) if entry is not None else [],
             config_files=sorted(interp.config_files),
             steps=interp.steps,

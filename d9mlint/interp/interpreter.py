@@ -345,6 +345,8 @@ class Interp:
         self.calls_objects = False
         # What was given to libraries, or put into their objects: they call it. By the identity of each.
         self.placed: dict[int, v.Func | v.Partial | v.Cls | v.Inst] = {}
+        # The functions that only they have called: of what they do, of devices above all, the program says nothing.
+        self.left_to_libraries: set[tuple[str, int]] = set()
         # In how many bodies of `if __name__ == "__main__"` the program is.
         self.guarded = 0
         # What the program itself stored on modules of libraries.
@@ -573,6 +575,10 @@ class Interp:
         """The same, at a place."""
         if self.entry is not None:
             self.gaps.add(Gap(site.path, site.start, site.end, kind, text))
+
+    def has_gap(self, kind: GapKind, site: Site) -> bool:
+        """Whether something of this kind is not followed at a place."""
+        return any((gap.kind, gap.path, gap.start) == (kind, site.path, site.start) for gap in self.gaps)
 
     def has_run(self, function: tuple[str, int]) -> bool:
         """Whether a function of the project has run."""

@@ -345,5 +345,8 @@ class RunView(Protocol):
     def gap_at(self, kind: GapKind, text: str, site: Site) -> None:
         """Something that may matter is not followed at a place."""
 
+    def has_gap(self, kind: GapKind, site: Site) -> bool:
+        """Whether something of this kind is not followed at a place."""
+
     def has_run(self, function: tuple[str, int]) -> bool:
         """Whether a function of the project, by its file and its index there, has run."""

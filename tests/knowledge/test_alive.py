@@ -143,6 +143,8 @@ def rng_program(entry: RngEntry) -> tuple[str, set[str]]:
         # A head of another size is not in the checkpoint.
         given["num_labels"] = "3"
     api = entry.apis[0].replace("tf.keras", entry.package) if entry.package else entry.apis[0]
+    if entry.package:
+        given = {name: value.replace("tf.keras", entry.package) for name, value in given.items()}
     imports, lines = programs.use(api, given)
     if api.endswith(MADE) and entry.library != "torch":
         # A model of which no source is found: nothing is drawn but its weights where there are no labels to shuffle with.

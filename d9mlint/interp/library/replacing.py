@@ -48,6 +48,7 @@ def _methods(cls: v.Cls, names: tuple[str, ...]) -> list[v.Func]:
 def run_rest(interp: Interp, trains: bool) -> None:
     """Run what only a library calls. By now the program has done all that it does before. Modules in a library's model are
     called by it where the program calls models, or ``trains`` one."""
+    before = interp.visited.copy()
     stored = [value for name, value in list(interp.library_attributes.items()) if is_called(name)]
     for value in [*interp.placed.values(), *stored]:
         for one in v.alternatives(value):
@@ -58,6 +59,7 @@ def run_rest(interp: Interp, trains: bool) -> None:
                 or not is_own_module(interp, one.cls)
             ):
                 _run(interp, one)
+    interp.left_to_libraries |= interp.visited - before
 
 
 def _run(interp: Interp, value: v.Value) -> None:
