@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent, RegisterEvent
+from d9mlint.interp.library.replacements import FOLLOWED
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import noted
 from d9mlint.interp.state import Site
@@ -16,24 +17,6 @@ from d9mlint.interp.usage import handed_over
 if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
 
-_FOLLOWED = frozenset(
-    {
-        "tf",
-        "tensorflow",
-        "keras",
-        "torch",
-        "numpy",
-        "scipy",
-        "pandas",
-        "sklearn",
-        "jax",
-        "builtins",
-        "object",
-        "super",
-        "?",
-    }
-) | frozenset(sys.stdlib_module_names)
-"""What these do with what they are given is known, or matters to no program of the project."""
 _MADE = frozenset({"__init__", "__new__", "__post_init__"})
 _CALLED = frozenset({"__call__", "__getitem__", "__iter__", "__next__"})
 _MOST_NAMED = 3
@@ -60,7 +43,7 @@ class LeftToLibraries(Rule):
         """A decorator keeps a function or class."""
         registry, given = event
         library = registry.partition(".")[0]
-        if library in _FOLLOWED:
+        if library in FOLLOWED:
             return
         fact = given.fn if isinstance(given, v.Func) else given.cls
         functions = [given.key] if isinstance(given, v.Func) else _methods(given, frozenset())
@@ -107,7 +90,7 @@ class LeftToLibraries(Rule):
 def _is_left(kb: Knowledge, api: str) -> bool:
     """Whether it is not known what a library does with objects that a call gives it."""
     root, _, rest = api.partition(".")
-    if root in _FOLLOWED or not rest:
+    if root in FOLLOWED or not rest:
         return False
     return not (kb.roles(api) or kb.call_is("writes-functions", api) or kb.call_is("tells", api))
 

@@ -11,6 +11,25 @@ from d9mlint.interp.library_modules import MODULE, is_module
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
+FOLLOWED = frozenset(
+    {
+        "tf",
+        "tensorflow",
+        "keras",
+        "torch",
+        "numpy",
+        "scipy",
+        "pandas",
+        "sklearn",
+        "jax",
+        "builtins",
+        "object",
+        "super",
+        "?",
+    }
+) | frozenset(sys.stdlib_module_names)
+"""What these do with what they are given is known, or matters to no program of the project."""
+
 
 def in_library(interp: Interp, value: v.Value) -> v.Value:
     """What an attribute of a library's module or class holds that the program sets: only of its functions and classes it is
@@ -27,7 +46,7 @@ def into(interp: Interp, owner: v.Value, value: v.Value) -> None:
     if isinstance(value, v.Inst):
         if _may_be_model(interp, owner) and is_own_module(interp, value.cls):
             interp.placed[id(value)] = value
-    elif isinstance(value, (v.Func, v.Partial)) and is_of_library(owner):
+    elif isinstance(value, (v.Func, v.Partial)) and is_called(library_of("", owner)):
         interp.placed[id(value)] = value
 
 
@@ -44,10 +63,12 @@ def _may_be_model(interp: Interp, owner: v.Value) -> bool:
     )
 
 
-def is_of_library(owner: v.Value) -> bool:
-    """Whether something is an object of a library, or a part of one."""
+def library_of(api: str, owner: v.Value | None) -> str:
+    """A name of the library whose function is called, or a method of one of whose objects; empty where that is not known."""
+    if owner is None:
+        return api
     root = _root(owner)
-    return isinstance(root, v.Obj) and is_called(root.api)
+    return root.api if isinstance(root, v.Obj) else ""
 
 
 def is_called(name: str) -> bool:

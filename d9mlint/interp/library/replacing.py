@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
-from d9mlint.interp.library.replacements import is_called, is_of_library, is_own_module
+from d9mlint.interp.library.replacements import FOLLOWED, is_called, is_own_module, library_of
 from d9mlint.interp.usage import flatten, set_training
 
 if TYPE_CHECKING:
@@ -16,17 +16,19 @@ _ANY = v.Args(star=True, dstar=True)
 
 
 def given(interp: Interp, api: str, args: v.Args, owner: v.Value | None) -> None:
-    """Keep what a call gives to a library: classes, and objects that can be called, if they are derived from a library's."""
+    """Keep what a call gives to a library that is derived from a library's classes: objects that can be called; and classes,
+    where it is not known what the library does with them."""
     if interp.importing or interp.speculating or interp.entry is None:
         return
-    if not (is_called(api) if owner is None else is_of_library(owner)):
+    name = library_of(api, owner)
+    if not is_called(name):
         return
     for value in args.values():
         for one in flatten(value):
             if isinstance(one, v.Inst):
                 if one.cls.find("__call__") is not None and _is_derived(one.cls):
                     interp.placed[id(one)] = one
-            elif isinstance(one, v.Cls) and _is_derived(one):
+            elif isinstance(one, v.Cls) and name.partition(".")[0] not in FOLLOWED and _is_derived(one):
                 interp.placed[id(one)] = one
 
 
