@@ -100,6 +100,7 @@ from d9mlint.interp.listening import Listeners
 from d9mlint.interp.made_again import Code
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
+from d9mlint.interp.missing_items import there_if_given
 from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
@@ -1244,6 +1245,10 @@ class Interp:
                 now = at(*access[:4])
                 if isinstance(now, v.AnyOf) and given_instead.stands_for_module(self, before, now):
                     HEAP.put(access, given_instead.unless_option(self, before, now, option))
+            elif birth < born and before is ABSENT and isinstance(access[0], v.Mapping) and access[1] is ITEM:
+                there = there_if_given(at(*access[:4]), option)
+                if there is not None:
+                    HEAP.put(access, there)
 
     def _part(self, spans: tuple[tuple[int, int, int], ...], states: list[State], returned: bool) -> None:
         """Branches have met in which something was made or called; ``returned`` is whether one has left the function."""
