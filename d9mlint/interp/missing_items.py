@@ -43,6 +43,14 @@ def maybe_missing(values: list[v.Value]) -> v.Value:
     return v.AnyOf((*v.alternatives(v.join(values)), _MISSING))
 
 
+def is_there(value: v.Value) -> v.Value:
+    """Whether an item is there."""
+    if not may_be_missing(value):
+        return v.TRUE
+    option = value.option if isinstance(value, v.AnyOf) else ""
+    return v.Lit(False, option) if option else v.UNKNOWN
+
+
 def there_if_given(value: v.Value, option: str) -> v.Value | None:
     """An item that is there only where an option is given, which is not so by default; None for what is not followed."""
     known = v.alternatives(present(value))
