@@ -41,6 +41,7 @@ def test_environments_and_build_outputs_are_left_out(tmp_path: Path) -> None:
         "pyproject.toml",
         "a.py",
         ".venv/x.py",
+        ".virtual_documents/x.ipynb",
         "build/x.py",
         "node_modules/x.py",
         "lib/site-packages/x.py",

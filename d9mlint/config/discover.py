@@ -30,8 +30,8 @@ from d9mlint.config.gitignore import Ignore, ignored, make_ignore, read_ignore, 
 # fmt: off
 DEFAULT_EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox",
-    ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv*", ".vscode",
-    ".d9mlint_cache", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist",
+    ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv*", ".virtual_documents",
+    ".vscode", ".d9mlint_cache", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist",
     "node_modules", "site-packages", "venv", "wandb", "mlruns", "*.egg-info", "*{{*",
 )
 # fmt: on

@@ -100,6 +100,7 @@ from d9mlint.interp.listening import Listeners
 from d9mlint.interp.made_again import Code
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
+from d9mlint.interp.missing_items import present, there_if_given
 from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
@@ -1156,6 +1157,8 @@ class Interp:
         leaves = left_round = False
         left = 0
         spans: list[tuple[int, int, int]] = []
+        added: list[Access] = []
+        by_default: Overwritten = {}
         began_with, outer_began = len(frame.returns), self.branch_began
         outer_number = self.branch_number
         for index, run in enumerate(runs):
@@ -1177,7 +1180,7 @@ class Interp:
                 run()
                 self.branch_began = outer_began
                 HEAP.stop_noting(overwritten)
-                self._put_defaults(overwritten, born, option)
+                added += self._put_defaults(overwritten, born, option)
                 self.asides.pop()
                 if option and HEAP.clock > born and not self.importing:
                     given_instead.made(self, option, born)
@@ -1191,13 +1194,21 @@ class Interp:
                 returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
                 if keep is None:
                     self.branch_began = self.branching, began
+                elif added:
+                    by_default = HEAP.note_overwritten()
                 run()
+                if keep is not None and added:
+                    HEAP.stop_noting(by_default)
                 self.branch_began = outer_began
                 left = jumped
                 left_round = bool(frame.jumps) and len(frame.jumps[-1]) > jumped
                 leaves = left_round or len(frame.returns) > returned
             outcomes.append((self.state, env.vars))
             spans.append((began, HEAP.clock, index))
+        for access in added:
+            if (id(access[2]), access[3]) in by_default:
+                # It is there in both cases.
+                HEAP.put(access, present(at(*access[:4])))
         self.branch_number = outer_number
         self.branching -= keep is None
         if option:
@@ -1238,9 +1249,11 @@ class Interp:
         for flag in flags:
             self.flag(flag, self.statement)
 
-    def _put_defaults(self, overwritten: Overwritten, born: int, option: str) -> None:
+    def _put_defaults(self, overwritten: Overwritten, born: int, option: str) -> list[Access]:
         """What stood at places before they were written where an option was given stands there by default, as what a
-        variable stands for does. What was made where it was given is there only then."""
+        variable stands for does. What was made where it was given is there only then, and so are the items that were
+        added, which are given back."""
+        added: list[Access] = []
         for access in overwritten.values():
             before, birth = _before(access), access[0].birth
             if birth < born and (is_switch(before) or given_instead.is_choice(self, before)):
@@ -1250,6 +1263,12 @@ class Interp:
                 now = at(*access[:4])
                 if isinstance(now, v.AnyOf) and given_instead.stands_for_module(self, before, now):
                     HEAP.put(access, given_instead.unless_option(self, before, now, option))
+            elif birth < born and before is ABSENT and isinstance(access[0], v.Mapping) and access[1] is ITEM:
+                there = there_if_given(at(*access[:4]), option)
+                if there is not None:
+                    HEAP.put(access, there)
+                    added.append(access)
+        return added
 
     def _part(self, spans: tuple[tuple[int, int, int], ...], states: list[State], returned: bool) -> None:
         """Branches have met in which something was made or called; ``returned`` is whether one has left the function."""

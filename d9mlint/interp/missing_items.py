@@ -31,12 +31,30 @@ def found_or(value: v.Value, default: v.Value | None) -> v.Value:
     if not may_be_missing(value):
         return value
     known = [one for one in v.alternatives(value) if not _is_mark(one)]
+    option = value.option if isinstance(value, v.AnyOf) else ""
+    if option and isinstance(default, v.Lit):
+        # The option has this value by default.
+        return v.Lit(default.value, option)
     return v.join(known if default is None else [*known, default])
 
 
 def maybe_missing(values: list[v.Value]) -> v.Value:
     """An item that holds one of these literals, or that is not there."""
     return v.AnyOf((*v.alternatives(v.join(values)), _MISSING))
+
+
+def is_there(value: v.Value) -> v.Value:
+    """Whether an item is there."""
+    if not may_be_missing(value):
+        return v.TRUE
+    option = value.option if isinstance(value, v.AnyOf) else ""
+    return v.Lit(False, option) if option else v.UNKNOWN
+
+
+def there_if_given(value: v.Value, option: str) -> v.Value | None:
+    """An item that is there only where an option is given, which is not so by default; None for what is not followed."""
+    known = v.alternatives(present(value))
+    return v.AnyOf((_MISSING, *known), option) if all(isinstance(one, v.Lit) for one in known) else None
 
 
 def take_over(into: MutableMapping[Any, v.Value], held: Mapping[Any, v.Value]) -> None:

@@ -142,6 +142,9 @@ class ResumedTrainers(OwnDraws, Rule):
             role = self.run.kb.role(api, "resumes-training")
             if role is None or not all_hold(args, role.when):
                 continue
+            if self.run.targets is not None and not self.run.targets.may_match(role.library, role.versions):
+                # The argument raises TypeError.
+                continue
             # That `**options` may have it is no sign that it does.
             shown = role.arg in args.kw or (role.pos is not None and role.pos < len(args.pos))
             path = args.get(role.arg, role.pos) if shown else None

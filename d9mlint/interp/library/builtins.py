@@ -81,7 +81,7 @@ from d9mlint.interp.library.strings import STRING_METHODS, substituted
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.missing_attributes import has
-from d9mlint.interp.missing_items import found_or, take_out, take_over
+from d9mlint.interp.missing_items import found_or, is_there, take_out, take_over
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.order_inside import order_inside, sets_in
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
@@ -523,6 +523,13 @@ def _getattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if isinstance(name, v.Lit) and isinstance(name.value, str):
         if len(args.pos) > 2 and _is_no_attribute(interp, node, owner, name.value):
             return args.pos[2]
+        if (
+            len(args.pos) > 2
+            and isinstance(owner, v.Mapping)
+            and owner.attributes
+            and name.value in owner.items
+        ):
+            return found_or(owner.items[name.value], args.pos[2])
         value = interp.attribute(owner, name.value, node)
         if len(args.pos) > 2 and isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
             there = opt.holds_option(owner, name.value)
@@ -651,7 +658,7 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         if isinstance(owner, v.Obj) and owner.type == opt.NAMESPACE:
             return opt.holds_option(owner, name)
         if isinstance(owner, v.Mapping) and owner.attributes and name in owner.items:
-            return v.TRUE
+            return is_there(owner.items[name])
         if isinstance(owner, v.Inst) and isinstance(name, str) and has(interp, owner, name) is False:
             return v.FALSE
         if isinstance(name, str) and _is_no_attribute(interp, node, owner, name):
