@@ -280,6 +280,7 @@ Role = Literal[
     "gives-keys",
     "gives-layers",
     "asks-states",
+    "assigns-variables",
     "gives-states",
     "gives-weights",
     "resumes-epochs",
