@@ -148,6 +148,7 @@ Role = Literal[
     "gives-generator",
     "gives-gradients",
     "gives-seed",
+    "gives-setting",
     "gives-number-held",
     "gives-loaded",
     "gives-number",
