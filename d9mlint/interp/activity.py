@@ -1156,6 +1156,9 @@ def trained_on(interp: RunView) -> Literal["", "cpu", "other"]:
 def _chosen_elsewhere(interp: RunView, args: v.Args) -> bool:
     """Whether a device's name is not in the code: a configuration that chooses it may choose a GPU."""
     name = args.get("type", 0)
+    if isinstance(name, v.Lit) and name.value is None and name.option:
+        # It raises for None: an option without a default has to be given.
+        return True
     return name is v.UNKNOWN or isinstance(name, v.Member) or _of_configuration(interp, name)
 
 
