@@ -1156,16 +1156,27 @@ def trained_on(interp: RunView) -> Literal["", "cpu", "other"]:
 def _chosen_elsewhere(interp: RunView, args: v.Args) -> bool:
     """Whether a device's name is not in the code: a configuration that chooses it may choose a GPU."""
     name = args.get("type", 0)
+    if isinstance(name, v.Lit) and name.value is None and name.option:
+        # It raises for None: an option without a default has to be given.
+        return True
     return name is v.UNKNOWN or isinstance(name, v.Member) or _of_configuration(interp, name)
 
 
 def _of_configuration(interp: RunView, value: v.Value | None) -> bool:
     """Whether a value is an item of a mapping of which nothing is known, or that a file holds, or the default that the
-    program names for it."""
-    if not isinstance(value, v.Obj) or len(value.args.pos) < 2:
+    program names for it, the value of an option that has to be given, or a setting of the command line."""
+    if isinstance(value, v.Ext):
+        return interp.kb.role(value.name, "gives-setting") is not None
+    if not isinstance(value, v.Obj):
         return False
     held, _, method = value.api.rpartition(".")
-    return method == "get" and (held == "?" or interp.kb.role(held, "reads-data") is not None)
+    if method in _SAME_NAME and isinstance(value.owner, v.Obj):
+        return _of_configuration(interp, value.owner)
+    if value.api == v.GIVEN or interp.kb.role(value.api, "gives-setting") is not None:
+        return True
+    key = value.args.pos[0] if value.args.pos else None
+    named = isinstance(key, v.Lit) and isinstance(key.value, str)
+    return method == "get" and named and (held == "?" or interp.kb.role(held, "reads-data") is not None)
 
 
 def _from_elsewhere(interp: RunView, value: v.Value) -> bool:
@@ -1181,6 +1192,8 @@ def _from_elsewhere(interp: RunView, value: v.Value) -> bool:
     return False
 
 
+_SAME_NAME = frozenset({"strip", "lower"})
+"""Methods of a text that leave the name of a device as it is."""
 _DEVICE_FREE = frozenset(
     {
         "torch.cuda.is_available",

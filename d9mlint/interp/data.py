@@ -30,7 +30,7 @@ from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.given_instead import unless_option
 from d9mlint.interp.library import index_updates, replacements
-from d9mlint.interp.library.given_files import look_up
+from d9mlint.interp.library.given_files import SECTIONS, look_up
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
@@ -855,6 +855,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 value.items[key] = interp.call(value.factory, v.NO_ARGS, node)
             return v.join(value.items.values())
         return _any_of(interp, value, index)
+    if isinstance(value, v.Obj) and isinstance(held := value.attrs.get(SECTIONS), v.Mapping):
+        return subscript(interp, held, index, node)
     if isinstance(value, v.Items):
         if isinstance(index, v.Lit) and isinstance(index.value, int) and not value.open:
             try:

@@ -925,6 +925,8 @@ ROLES = {
     "stores-arrays": "writes its keyword arguments into a file",
     "stores-data": "writes what its argument names into a file",
     "saves-checkpoint": "writes what its argument names into a file",
+    "assigns-variables": "gives the variables of a network the values of a file",
+    "gives-setting": "gives the text of a setting",
     "initializes-variables": "gives the variables or tables of a graph their initial values",
     "orders-by-column": "puts the rows of a table into the order of a column",
     "saves-variables": "saves and restores the variables of a graph",

@@ -1,7 +1,7 @@
 """The initial values of variables in graphs of TensorFlow, over which a saver restores others before a session uses them.
 
 ``tf.train.Saver()`` restores all variables that there are when it is made. Up to then nothing reads their initial values
-where a session has only run initializers.
+where a session has only run initializers. Other libraries give the variables of a network, or all, the values of a file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import differing
 from d9mlint.interp.events import CallEvent
+from d9mlint.interp.library.weights import places_within
 from d9mlint.interp.listening import on_call_if, on_method
 from d9mlint.interp.memory import marks_path, remembered, remembered_table
 from d9mlint.interp.places import Moment
@@ -76,6 +77,21 @@ class GraphVariables:
             return
         for name, one in self.pending.items():
             if one.made < self.savers[saver]:
+                self.pending.pop(name)
+                self.restored_over.add(one.site)
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "assigns-variables") is not None)
+    def variables_assigned(self, call: CallEvent) -> None:
+        """The variables of a network, or all, are given other values."""
+        role = self.run.kb.role(call.api, "assigns-variables")
+        if role is None or all_hold(call.args, role.when) is not True:
+            return
+        network = call.args.get(role.arg, role.pos) if role.arg else None
+        if network is None and role.arg:
+            return
+        sites = places_within(self.run, network) if network is not None else None
+        for name, one in self.pending.items():
+            if sites is None or one.site in sites:
                 self.pending.pop(name)
                 self.restored_over.add(one.site)
 

@@ -77,6 +77,7 @@ from d9mlint.interp.library.set_by_name import (
     update_scope,
 )
 from d9mlint.interp.library.sets import SET_MODELS
+from d9mlint.interp.library.settings_files import SETTINGS_METHODS
 from d9mlint.interp.library.strings import STRING_METHODS, substituted
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
@@ -1666,6 +1667,7 @@ METHOD_MODELS: dict[str, MethodModel] = {
     **HOOK_METHODS,
     **SAVING_METHODS,
     **PYTHON_FILE_METHODS,
+    **SETTINGS_METHODS,
     **QUEUE_METHODS,
     "*.model_dump": _dumped,
     "*.model_validate": _validated,

@@ -1,4 +1,4 @@
-"""Configuration files next to the code: YAML, JSON and TOML read by a literal path, and hydra's defaults list."""
+"""Configuration files next to the code: YAML, JSON, TOML and INI read by a literal path, and hydra's defaults list."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from configparser import ConfigParser
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.paths import boundary, is_inside, read_limited
@@ -25,7 +26,9 @@ YAML = (".yaml", ".yml")
 """The endings of the names of YAML files."""
 JSON = (".json", ".json5", ".jsonc")
 """The endings of the names of JSON files; all but the first may have comments and commas at the end."""
-_CONFIGURATIONS = (*YAML, *JSON, ".toml")
+INI = (".ini", ".cfg", ".conf")
+"""The endings of the names of files with settings in sections."""
+_CONFIGURATIONS = (*YAML, *JSON, *INI, ".toml")
 
 
 def constants(value: v.Value) -> v.Value:
@@ -127,7 +130,7 @@ _KEYS = re.compile(r"[\w\-/]+")
 
 
 def parse_file(path: str) -> Any:
-    """The content of a YAML, JSON or TOML file, or None when it cannot be read as such."""
+    """The content of a YAML, JSON, TOML or INI file, or None when it cannot be read as such."""
     try:
         text = read_limited(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -137,10 +140,24 @@ def parse_file(path: str) -> Any:
             return _load_json(text)
         if path.endswith(".toml"):
             return load_toml(text)
-        return load_yaml(text)
+        return _load_ini(text) if path.endswith(INI) else load_yaml(text)
     except Exception:
         # Any malformed configuration is simply not known; it is not ours to report.
         return None
+
+
+def _load_ini(text: str) -> dict[str, dict[str, Any]]:
+    """The sections of a text with settings, which are texts; one that refers to others is not known.
+
+    Raises:
+        Exception: the text has no sections.
+    """
+    parser = ConfigParser(interpolation=None)
+    parser.read_string(text)
+    return {
+        name: {key: one if one is None or "%(" not in one else ... for key, one in parser.items(name)}
+        for name in parser.sections()
+    }
 
 
 def _load_json(text: str) -> Any:

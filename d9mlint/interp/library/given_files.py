@@ -11,13 +11,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import values as v
-from d9mlint.interp.library.config_files import JSON, YAML, config_value, files_below, parse_file
+from d9mlint.interp.library.config_files import INI, JSON, YAML, config_value, files_below, parse_file
 from d9mlint.interp.library.own_paths import JOINED, SAME_PATH, literal_path
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
-_ENDINGS: Final = {"json": JSON, "toml": (".toml",)}
+SECTIONS: Final = "@sections"
+"""Attribute of a parser of settings: what it has read."""
+_ENDINGS: Final = {"json": JSON, "toml": (".toml",), "configparser": INI}
 _LARGEST: Final = 50_000
 """Bytes of the largest file that is taken for a configuration."""
 _DEEPEST: Final = 12
@@ -31,7 +33,7 @@ def in_any(interp: Interp, api: str, path: v.Value | None) -> v.Mapping | None:
     if begins is None:
         return None
     library = api.partition(".")[0]
-    endings = next((ends for name, ends in _ENDINGS.items() if library.startswith(name[:4])), YAML)
+    endings = next((ends for name, ends in _ENDINGS.items() if library.startswith(name)), YAML)
     found = []
     for one in _files(interp, begins, endings):
         interp.config_files.add(one)
