@@ -136,7 +136,7 @@ def test_the_call_path_leads_into_another_module_and_conditions_have_answers(pro
         for match in call["knowledge"]
         if match["kind"] == "op"
     }
-    assert answers["torch.interpolate_bilinear"] == [True, True, False, False]
+    assert answers["torch.interpolate_bilinear"] == [True, True, False, False, False]
     assert answers["torch.interpolate_linear"] == [False, False, False]
     assert run["versions"]["torch"]["version"] == "2.4"
 

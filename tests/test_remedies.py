@@ -2194,7 +2194,7 @@ def test_the_remedy_is_said_for_each_mode_that_may_be_meant(
         "class Resize(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
         "        self.mode = 'linear'\n        if n == 2:\n            self.mode = 'bi' + self.mode\n"
         "        elif n == 3:\n            self.mode = 'tri' + self.mode\n\n"
-        "    def forward(self, x):\n        return F.interpolate(x, scale_factor=0.5, mode=self.mode)\n\n"
+        "    def forward(self, x):\n        return F.interpolate(x, scale_factor=0.75, mode=self.mode)\n\n"
         "size = json.load(open('config.json'))['size']\nresize = Resize(len(size))\n"
         f"x = torch.ones({size}).cuda().requires_grad_()\nresize(x).sum().backward()\nprint(x.grad)\n"
     )

@@ -555,6 +555,8 @@ def call_function(
     if interp.orders.any and interp.entry is None and node is None and outer.caller is None:
         # Who calls it is not known, nor that the order is of no account there.
         interp.orders.decide(interp.orders.handed_out(result))
+    if name in interp.recursions or recursion.again(name) in interp.recursions:
+        result = recursion.closed(result, act.start, running != name)
     HEAP.pop()
     interp.rounds = rounds
     interp.recursions.discard(running)

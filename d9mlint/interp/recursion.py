@@ -34,6 +34,35 @@ def other_arguments(receiver: v.Value | None, args: v.Args, outer: v.Args) -> v.
     return v.Args(pos, kw, args.star, args.dstar) if differs else None
 
 
+def closed(result: v.Value, since: int, later: bool) -> v.Value:
+    """What a function gives that calls itself, where what its later calls give was left out. These are taken to give for the
+    elements of the containers that it has made ``since`` what it gives where it makes none: a helper that moves the
+    tensors in nested dictionaries to a device is such a function. Nothing is kept of containers that only one of the
+    ``later`` calls makes."""
+    several = v.alternatives(result)
+    others = [one for one in several if not isinstance(one, (v.Items, v.Mapping))]
+    if not others or len(others) == len(several) or any(one is v.UNKNOWN for one in others):
+        return result
+    element = v.join(others)
+    filled = [_filled(one, element, since) for one in several]
+    return v.join([one for one, old in zip(filled, several, strict=True) if one is old or not later])
+
+
+def _filled(one: v.Value, element: v.Value, since: int) -> v.Value:
+    """A container that was made ``since``, with an element in each place of which nothing is known."""
+    if isinstance(one, v.Mapping) and one.birth >= since and one.cls is None and one.factory is None:
+        if any(value is v.UNKNOWN for value in one.items.values()):
+            held = {key: element if value is v.UNKNOWN else value for key, value in one.items.items()}
+            mapping = v.Mapping(held, one.open, one.attributes)
+            mapping.order = one.order
+            return mapping
+    elif isinstance(one, v.Items) and one.birth >= since and any(value is v.UNKNOWN for value in one.elts):
+        items = v.Items(one.kind, [element if value is v.UNKNOWN else value for value in one.elts], one.open)
+        items.order, items.maker = one.order, one.maker
+        return items
+    return one
+
+
 def _later(value: v.Value, before: v.Value | None) -> v.Value | None:
     """What an argument may be in any later call; None if it is what it was."""
     if value is before:

@@ -80,9 +80,17 @@ def no_gradient(interp: RunView) -> bool | None:
 def detached(value: v.Value) -> bool:
     """Whether a value is a tensor that does not require grad."""
     if isinstance(value, v.AnyOf):
-        known = [one for one in value.values if v.is_none(one) is not True]
-        return bool(known) and all(detached(one) for one in known)
+        known = [one for one in value.values if _may_be_computed(one)]
+        return bool(known) and all(
+            bool(one.elts) and all(map(detached, one.elts)) if isinstance(one, v.Items) else detached(one)
+            for one in known
+        )
     return form(value).grad is False
+
+
+def _may_be_computed(value: v.Value) -> bool:
+    """Whether an op may be given one of several values: none takes `None`, nor a dictionary."""
+    return v.is_none(value) is not True and not isinstance(value, v.Mapping)
 
 
 def is_frozen_weight(interp: RunView, value: v.Value) -> bool:
@@ -166,7 +174,7 @@ def _gradient(values: Iterable[v.Value]) -> bool | None:
         if isinstance(value, v.Items):
             one = _gradient(value.elts) if value.elts else (None if value.open else False)
         elif isinstance(value, v.AnyOf):
-            kinds = {_gradient([x]) for x in value.values if v.is_none(x) is not True}
+            kinds = {_gradient([x]) for x in value.values if _may_be_computed(x)}
             one = kinds.pop() if len(kinds) == 1 else None
         else:
             one = form(value).grad
