@@ -6,13 +6,14 @@ where a session has only run initializers. Other libraries give the variables of
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import differing
 from d9mlint.interp.events import CallEvent
-from d9mlint.interp.library.weights import places_within
+from d9mlint.interp.library.weights import layers_within
 from d9mlint.interp.listening import on_call_if, on_method
 from d9mlint.interp.memory import marks_path, remembered, remembered_table
 from d9mlint.interp.places import Moment
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class Initial(NamedTuple):
-    """A draw that gives a variable its initial value: where, and when the variable was made."""
+    """Draws that give variables their initial values: where, when the last of the variables was made, and how many there
+    are."""
 
     site: Site
     made: int
+    number: int = 1
 
 
 class GraphVariables:
@@ -47,7 +50,9 @@ class GraphVariables:
 
     def note_initial(self, site: Site) -> None:
         """A variable is given its initial value by a draw."""
-        self.pending[f"{site.path}:{site.start}"] = Initial(site, self.run.steps)
+        key = f"{site.path}:{site.start}"
+        before = self.pending.get(key)
+        self.pending[key] = Initial(site, self.run.steps, 1 + (before.number if before is not None else 0))
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "holds") is not None)
     def held(self, call: CallEvent) -> None:
@@ -89,9 +94,10 @@ class GraphVariables:
         network = call.args.get(role.arg, role.pos) if role.arg else None
         if network is None and role.arg:
             return
-        sites = places_within(self.run, network) if network is not None else None
+        made = Counter(map(made_at, layers_within(self.run, network))) if network is not None else None
         for name, one in self.pending.items():
-            if sites is None or one.site in sites:
+            # Another network may have been made at the same place.
+            if made is None or made[one.site] >= one.number:
                 self.pending.pop(name)
                 self.restored_over.add(one.site)
 
