@@ -16,7 +16,7 @@ from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.kinds import has_weight, same_class
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
-from d9mlint.interp.missing_items import may_be_missing
+from d9mlint.interp.missing_items import is_there, may_be_missing
 from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
@@ -246,10 +246,16 @@ _WITH_FIRST = 2
 
 
 def _in_namespace(key: v.Value, held: v.Value) -> v.Lit | None:
-    """Whether an option is in a namespace that holds some of them only if they are given."""
-    if isinstance(held, v.Obj) and held.type == NAMESPACE and isinstance(key, v.Lit):
+    """Whether an option is in a namespace that holds some of them only if they are given, or an item in a dictionary to
+    which an option adds it."""
+    if not isinstance(key, v.Lit):
+        return None
+    if isinstance(held, v.Obj) and held.type == NAMESPACE:
         found = holds_option(held, key.value)
         return found if found.option else None
+    if isinstance(held, v.Mapping) and not isinstance(key.value, (list, dict)) and key.value in held.items:
+        there = is_there(held.items[key.value])
+        return there if isinstance(there, v.Lit) and there.option else None
     return None
 
 

@@ -54,7 +54,11 @@ def is_there(value: v.Value) -> v.Value:
 def there_if_given(value: v.Value, option: str) -> v.Value | None:
     """An item that is there only where an option is given, which is not so by default; None for what is not followed."""
     known = v.alternatives(present(value))
-    return v.AnyOf((_MISSING, *known), option) if all(isinstance(one, v.Lit) for one in known) else None
+    followed = all(
+        isinstance(one, v.Lit) or one is v.UNKNOWN or (isinstance(one, v.Obj) and one.api == v.GIVEN)
+        for one in known
+    )
+    return v.AnyOf((_MISSING, *known), option) if followed else None
 
 
 def take_over(into: MutableMapping[Any, v.Value], held: Mapping[Any, v.Value]) -> None:
