@@ -593,8 +593,8 @@ def test_an_import_writes_to_what_an_import_inside_of_it_has_made(
         assert codes(found, name) == expected, name
 
 
-def test_imports_taken_over_and_imports_run_again_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = run({**LIBRARY, **ENTRIES})
+def modules_taken_over(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The modules whose imports are taken over from now on, as this happens."""
     taken: list[str] = []
     take_over: Callable[..., object] = import_cache._take_over
     monkeypatch.setattr(
@@ -602,6 +602,12 @@ def test_imports_taken_over_and_imports_run_again_give_the_same(monkeypatch: pyt
         "_take_over",
         lambda interp, known: taken.append(known.mod.name) or take_over(interp, known),
     )
+    return taken
+
+
+def test_imports_taken_over_and_imports_run_again_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = run({**LIBRARY, **ENTRIES})
+    taken = modules_taken_over(monkeypatch)
     assert run({**LIBRARY, **ENTRIES}) == shared
     assert "lib.models" in taken or "lib" in taken
     monkeypatch.setattr(import_cache, "_still_true", lambda interp, known: False)
@@ -617,13 +623,7 @@ def test_imports_that_draw_and_save_in_loops_are_taken_over(monkeypatch: pytest.
         ),
         **{f"{name}.py": "import torch, tables\nprint(torch.rand(2), tables.rows)\n" for name in ("a", "b")},
     }
-    taken: list[str] = []
-    take_over: Callable[..., object] = import_cache._take_over
-    monkeypatch.setattr(
-        import_cache,
-        "_take_over",
-        lambda interp, known: taken.append(known.mod.name) or take_over(interp, known),
-    )
+    taken = modules_taken_over(monkeypatch)
     shared = run(files)
     assert taken == ["tables"]
     monkeypatch.setattr(import_cache, "_still_true", lambda interp, known: False)

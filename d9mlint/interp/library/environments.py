@@ -197,7 +197,7 @@ def _hand_on(interp: Interp, owner: v.Obj | v.Inst, name: str, args: v.Args, nod
 
 
 def _transform(interp: Interp, wrapper: v.Inst, name: str, node: Any) -> None:
-    """The library's ``step`` of a wrapper calls methods of its own for what goes in and comes out: ``observation(seen)``."""
+    """The library's ``step`` of a wrapper calls other methods of it on what goes in or comes out: ``observation(seen)``."""
     for base in wrapper.cls.external_bases():
         role = interp.kb.role(f"{interp.kb.canonical(base)}.{name}", "calls-aside")
         for other in role.more if role is not None else ():

@@ -165,7 +165,7 @@ def execute(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
     """``exec(text)`` in the scope at hand: of expressions, and of assignments of attributes and of a module's names, where
     the text is known; of what stands in a file, all statements. ``exec(text, names)`` leaves what the file defines there."""
     if not args.pos or len(args.pos) > 2 or args.kw or args.star or args.dstar:
-        # In the scope that it is given, nothing is followed.
+        # With other arguments nothing is followed.
         if not (_texts(args.pos[0]) if args.pos else ()):
             _any_code(interp, node)
         return None

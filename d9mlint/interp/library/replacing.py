@@ -1,5 +1,5 @@
-"""What a library makes or calls where the program does not: functions, classes and objects that it was given, or finds in
-place of its own."""
+"""What a library makes or calls where the program does not: functions, classes and objects that it was given, or finds
+where it had others."""
 
 from __future__ import annotations
 
