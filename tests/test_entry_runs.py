@@ -630,6 +630,44 @@ def test_imports_that_draw_and_save_in_loops_are_taken_over(monkeypatch: pytest.
     assert run(files) == shared
 
 
+SEEDS = {
+    "setup.py": (
+        "import os, random, numpy as np, torch\n"
+        "os.environ['CUBLAS_WORKSPACE_CONFIG'] = ':4096:8'\n"
+        "def seed_all(seed):\n    random.seed(seed)\n    torch.manual_seed(seed)\n"
+        "seed_all(3)\nnp.random.seed(int.from_bytes(os.urandom(4), 'big'))\n"
+        "torch.backends.cudnn.deterministic = True\ntorch.use_deterministic_algorithms(True)\n"
+    ),
+    "draws.py": "import random, torch, setup\nfirst = torch.rand(3) + random.random()\n",
+    "a.py": "import torch, draws\nprint(torch.rand(2), draws.first)\n",
+    "b.py": (
+        "import torch\nfrom multiprocessing import get_context\n"
+        "def work(i):\n    return torch.rand(i)\n"
+        "if __name__ == '__main__':\n    import draws\n"
+        "    print(get_context('spawn').Pool(2).map(work, [1, 2]))\n"
+    ),
+    "c.py": (
+        "import torch, draws\nfrom multiprocessing import get_context\n"
+        "def work(i):\n    return torch.rand(i)\n"
+        "if __name__ == '__main__':\n    print(get_context('spawn').Pool(2).map(work, [1, 2]))\n"
+    ),
+    "d.py": "import random\nprint(random.random())\nimport draws\nprint(random.random(), draws.first)\n",
+    "e.py": "import random\nrandom.seed(1)\nprint(random.random())\nimport draws\nprint(draws.first)\n",
+    "f.py": "import torch, draws\nprint(torch.rand(2))\n",
+}
+"""Modules that seed, set modes and draw when they are imported."""
+
+
+def test_imports_that_seed_and_set_modes_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = modules_taken_over(monkeypatch)
+    shared = run(SEEDS)
+    assert taken.count("draws") >= 2
+    assert codes(shared, "a.py") == codes(shared, "f.py") == {"DET107"}
+    assert codes(shared, "d.py") == {"DET107", "DET108"} and codes(shared, "e.py") == {"DET107"}
+    monkeypatch.setattr(import_cache, "_still_true", lambda interp, known: False)
+    assert run(SEEDS) == shared
+
+
 def test_of_many_circumstances_of_an_import_those_met_last_are_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,6 +19,7 @@ class Counting:
     first = remembered_once(str)
     names = remembered(list[str])
     table = remembered_table(str, int)
+    pairs = remembered_table(tuple[str, int], int)
     notes = noted(list[str])
 
     def __init__(self, memory: Memory) -> None:
@@ -137,6 +138,32 @@ def test_an_import_holds_only_where_what_it_read_is_the_same() -> None:
     assert other.memory.agrees(log)
     other.table["a"] = 1
     assert not other.memory.agrees(log)
+
+
+def test_an_import_that_read_the_keys_of_a_table_holds_where_they_are_the_same() -> None:
+    rule = Counting(Memory())
+    rule.pairs["numpy", 0] = 1
+    with rule.memory.recorded() as outer:
+        rule.pairs["torch", 1] = 1
+        with rule.memory.recorded() as log:
+            rule.pairs["torch", 2] = 1
+            assert rule.pairs.known("torch") == [("torch", 1), ("torch", 2)]
+            rule.pairs.pop(("torch", 2))
+    assert log.quiet and outer.quiet
+    for held, inner_holds, outer_holds in (
+        ([("torch", 1)], True, True),
+        ([("torch", 2)], False, True),
+        ([("torch", 1), ("torch", 2), ("random", 4)], True, True),
+        ([("torch", 1), ("torch", 3)], False, False),
+        ([], False, True),
+    ):
+        other = Counting(Memory())
+        for key in held:
+            other.pairs[key] = 5
+        assert other.memory.agrees(log) == inner_holds, held
+        assert other.memory.agrees(outer) == outer_holds, held
+        other.memory.take_over(outer, lambda one: one)
+        assert other.pairs["torch", 1] == 1 and ("torch", 2) not in other.pairs
 
 
 def test_an_import_that_found_a_list_empty_holds_where_it_is_empty() -> None:

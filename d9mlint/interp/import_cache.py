@@ -3,8 +3,8 @@
 A large package is imported by every script of its project. An import is remembered with everything that it
 read (objects, scopes, modules, what rules remember) and everything that it did (modules loaded, objects written,
 what the program was seen to do). Another run takes it over where all that it read is the same, and otherwise
-runs the module itself; either way the outcome is the same. Imports that seed, or make a rule remember what
-cannot be repeated (see ``memory``), are never taken over.
+runs the module itself; either way the outcome is the same. Imports that start a process, put something off to the
+end of the program, or make a rule remember what cannot be repeated (see ``memory``), are never taken over.
 
 Code that no entry point reaches has no program that says what was imported before. There an import is the same
 for all that ask for it: that of the module by itself (see ``ImportCache.settle``). It is kept without what the imports
@@ -27,7 +27,7 @@ from d9mlint.interp.heap import HEAP, NAMES, WHOLE, Tracked, at
 from d9mlint.interp.memory import MemoryLog, replayed
 from d9mlint.interp.numbering import Numbering, numbers
 from d9mlint.interp.places import Replay, flow_into
-from d9mlint.interp.state import FLAG, MODE, RNG, Effect, effect
+from d9mlint.interp.state import FLAG, Effect, effect
 from d9mlint.interp.trail import FUNCTIONS, FunctionKey, Shared, functions
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.modules import ModuleFile
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.method_index import Layer, Method
     from d9mlint.interp.orders import Key, Numbered, Origin
     from d9mlint.interp.places import Where
+    from d9mlint.interp.process_start import Left
     from d9mlint.project.import_order import Needed
     from d9mlint.project.modules import Found
 
@@ -78,6 +79,9 @@ class Imported(NamedTuple):
     effect: Effect
     places: dict[str, Where]
     releases: tuple[dict[str, str], dict[str, str]]
+    # What its module bodies seeded and set, and whether such bodies alone were running, if it asked.
+    left: list[Left]
+    at_module_level: bool | None
     # The length of the flow into it, and the step at which it began.
     depth: int
     began: int
@@ -106,7 +110,7 @@ class Imported(NamedTuple):
     named: int
     # How many steps it took, of how many that were left; and how many budgets it used up.
     steps: int
-    left: int
+    steps_left: int
     used_up: int
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
@@ -147,14 +151,17 @@ class ImportLog:
     """What is noted while an import runs that may be remembered."""
 
     __slots__ = (
+        "at_module_level",
         "blanks",
         "guessed",
         "imported",
         "inner",
+        "left",
         "libraries",
         "lookups",
         "places",
         "releases",
+        "spawned",
         "taken",
         "used",
     )
@@ -176,6 +183,11 @@ class ImportLog:
         self.places: dict[str, Where] = {}
         # Releases of libraries that its names tell, and those that follow from these.
         self.releases: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        # What its module bodies seeded and set, whether it asked if such bodies alone are running, with the answer, and
+        # whether it spawned a process.
+        self.left: list[Left] = []
+        self.at_module_level: bool | None = None
+        self.spawned = False
 
     def looked_up(self, directory: str, name: str, anywhere: bool, found: Found | None) -> None:
         """A name was looked for."""
@@ -208,6 +220,13 @@ class ImportLog:
         """Names in it tell for which releases it was written."""
         for known, new in zip(self.releases, releases, strict=True):
             keep_oldest(known, new)
+
+    def add_start(self, inner: ImportLog) -> None:
+        """An import inside of this one has done and asked this of what spawned processes begin with."""
+        self.left += inner.left
+        self.spawned = self.spawned or inner.spawned
+        if inner.at_module_level is not None:
+            self.at_module_level = inner.at_module_level
 
     def add_effects(self, imported: set[str], places: dict[str, Where]) -> None:
         """An import inside of this one has done these."""
@@ -439,7 +458,7 @@ class ImportCache:
         library_attributes = self._attributes
         cuts, blanks = set(interp.cuts), set(interp.blanks)
         gaps = set(interp.gaps)
-        counts, libraries = _counts(interp), set(interp.libraries)
+        pending, libraries = _pending(interp), set(interp.libraries)
         loaded, visited = set(interp.loaded), set(interp.visited)
         config_files, orders = set(interp.config_files), interp.orders
         origins, decided, excused = set(orders.origins), set(orders.decided), set(orders.excused)
@@ -461,12 +480,13 @@ class ImportCache:
             outer_log.add(log.lookups, log.used.values(), log.libraries, log.blanks, log.guessed)
             outer_log.add_settled(log.inner, log.taken)
             outer_log.add_effects(log.imported, log.places)
+            outer_log.add_start(log)
             outer_log.tell(log.releases)
         done = effect(act, before, interp.state)
         quiet = (
             memory.quiet
-            and (interp.entry is None or not done.changes(RNG, MODE))
-            and counts == _counts(interp)
+            and (interp.entry is None or not log.spawned)
+            and pending == _pending(interp)
             and (used_up == interp.used_up or not interp.importing)
         )
         if quiet:
@@ -499,6 +519,8 @@ class ImportCache:
                         **{flag: one for flag, one in interp.places.items() if flag not in places},
                     },
                     log.releases,
+                    log.left,
+                    log.at_module_level,
                     depth,
                     steps,
                     interp.methods.close(methods),
@@ -590,11 +612,9 @@ class _Parts:
         return [one for one in some if id(one) not in objects]
 
 
-def _counts(interp: Interp) -> tuple[int, ...]:
-    if interp.entry is None:
-        # Whatever an import leaves is forgotten in a run over unreached code.
-        return ()
-    return (len(interp.pending), len(interp.module_rng), len(interp.module_modes))
+def _pending(interp: Interp) -> int:
+    """How much is put off to the end of a program. What an import puts off is forgotten in a run over unreached code."""
+    return len(interp.pending) if interp.entry is not None else 0
 
 
 def _replaced_alike(interp: Interp, known: Imported) -> bool:
@@ -615,8 +635,10 @@ def _same(then: v.Value | None, now: v.Value | None) -> bool:
 def _still_true(interp: Interp, known: Imported) -> bool:
     """Whether everything that an import read is the same here."""
     left = interp.limit - interp.steps
-    if known.steps > left if not known.used_up else known.left != left:
+    if known.steps > left if not known.used_up else known.steps_left != left:
         # It would not come as far here, or would come further.
+        return False
+    if known.at_module_level is not None and known.at_module_level != interp.at_module_level():
         return False
     if not _replaced_alike(interp, known):
         return False
@@ -779,7 +801,10 @@ def _redo(interp: Interp, known: Imported, again: Collection[str], shared: bool 
     interp.blanks.update(known.blanks_made)
     if interp.import_log is not None:
         interp.import_log.add_effects(known.libraries, places)
+        if known.at_module_level is not None:
+            interp.import_log.at_module_level = known.at_module_level
         interp.import_log.tell(known.releases)
+    interp.redo_left(known.left)
     interp.infer_releases(known.releases)
     HEAP.act.named |= known.named
     HEAP.act.circumstances.update(question for question, _ in known.circumstances)

@@ -106,10 +106,13 @@ from d9mlint.interp.orders import Orders
 from d9mlint.interp.overwritten import overwritten_places
 from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.places import running
+from d9mlint.interp.process_start import IMPORTED, Left, ProcessStart
 from d9mlint.interp.replaced import kept_places, replaced_places, stored_places, uncalled_parts
 from d9mlint.interp.rng import use_default
 from d9mlint.interp.state import (
     MAYBE,
+    MODE,
+    RNG,
     UNSEEDED,
     Rng,
     Setting,
@@ -333,9 +336,7 @@ class Interp:
         self.releases: dict[str, str] = {}
         self.implied_releases: dict[str, str] = {}
         # What module bodies seeded and set: a process that is spawned repeats it.
-        self.module_rng: dict[str, Rng] = {}
-        self.imported_rng: dict[str, Rng] = {}
-        self.module_modes: dict[str, Setting] = {}
+        self._process_start = ProcessStart.new()
         # What runs in a process that the program starts, by the name of its function.
         self.spawned = ""
         # When that process began, by the clock of the heap.
@@ -534,8 +535,7 @@ class Interp:
         outermost = not self.muted
         pending, cuts = len(self.pending), self.cuts
         steps, used_up, stopped = self.steps, self.used_up, self.stopped
-        rng, modes = dict(self.module_rng), dict(self.module_modes)
-        imported_rng = dict(self.imported_rng)
+        process_start = self._process_start.copy()
         if outermost:
             self.muted, self.listeners = True, listeners.muted()
             self.steps, self.used_up, self.stopped, self.cuts = 0, 0, False, set()
@@ -544,7 +544,7 @@ class Interp:
         finally:
             state = self.state
             state.restore(kept)
-            self.module_rng, self.module_modes, self.imported_rng = rng, modes, imported_rng
+            self._process_start = process_start
             del self.pending[pending:]
             if outermost:
                 self.muted, self.listeners = False, listeners
@@ -592,8 +592,7 @@ class Interp:
         listeners, in_worker = self.listeners, self.in_worker
         outer_frame = self.frame
         state, memo, memory = self.state, self.memo, self.memory
-        rng, modes = dict(self.module_rng), dict(self.module_modes)
-        imported_rng = dict(self.imported_rng)
+        process_start = self._process_start.copy()
         places, contexts, loops = dict(self.places), self.contexts.copy(), self.loops.copy()
         self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
@@ -602,6 +601,7 @@ class Interp:
         loaded = dict(self.loaded)
         log = self.import_log
         done = dict(log.places) if log is not None else None
+        left = len(log.left) if log is not None else 0
         self.speculating += 1
         try:
             if not self.muted:
@@ -616,9 +616,10 @@ class Interp:
             if log is not None and done is not None:
                 # An import that is being recorded has not done what it only might do.
                 log.places = done
+                del log.left[left:]
             self.listeners, self.in_worker = listeners, in_worker
             self.frame, self.state, self.memo, self.memory = outer_frame, state, memo, memory
-            self.module_rng, self.module_modes, self.imported_rng = rng, modes, imported_rng
+            self._process_start = process_start
             self.places, self.contexts, self.variants = places, contexts, variants
             self.settled = settled
             self.loops = loops
@@ -2118,16 +2119,36 @@ class Interp:
         """A determinism mode is set; see ``knowledge.model.Effect`` for names."""
         known = value.value if isinstance(value, v.Lit) else None
         self.state.modes[name] = Setting(known, self.here(node), v.option_of(value))
-        if self.at_module_level():
-            self.module_modes[name] = self.state.modes[name]
+        self.left_by_modules(MODE, name)
 
     def reset_mode(self, name: str, setting: Setting | None) -> None:
         """A mode is again what it was: ``setting``, or None where nothing had set it."""
-        for table in (self.state.modes, self.module_modes) if self.at_module_level() else (self.state.modes,):
-            if setting is not None:
-                table[name] = setting
-            else:
-                table.pop(name, None)
+        if setting is not None:
+            self.state.modes[name] = setting
+        else:
+            self.state.modes.pop(name, None)
+        self.left_by_modules(MODE, name)
+
+    def left_by_modules(self, kind: str, *names: str) -> None:
+        """RNGs are seeded or modes set: if a module body does it, a process that is spawned repeats it."""
+        if self.at_module_level():
+            held = self.state.table(kind).held
+            left: list[Left] = [(kind, name, held.get(name, ABSENT)) for name in names]
+            if kind == RNG and self.importing:
+                left += [(IMPORTED, name, value) for _, name, value in left]
+            self.redo_left(left)
+
+    def redo_left(self, left: list[Left]) -> None:
+        """Module bodies have seeded and set these."""
+        self._process_start.redo(left)
+        if self.import_log is not None:
+            self.import_log.left += left
+
+    def process_start(self) -> ProcessStart:
+        """What a process that is spawned now begins with. It is not to be changed."""
+        if self.import_log is not None:
+            self.import_log.spawned = True
+        return self._process_start
 
     def mode(self, name: str) -> Setting:
         """A mode's setting here; its value is False where nothing set it, None for unknown."""
@@ -2179,7 +2200,10 @@ class Interp:
     def at_module_level(self) -> bool:
         """Whether only what modules do when they are imported, functions that they call then included, is running: not what
         stands behind ``__name__`` being ``"__main__"``."""
-        return not self.guarded and self.stack()[0].func is None
+        answer = not self.guarded and self.stack()[0].func is None
+        if self.import_log is not None:
+            self.import_log.at_module_level = answer
+        return answer
 
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""

@@ -16,8 +16,9 @@ reports is reported again by the run that takes it over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 import msgspec
@@ -69,10 +70,48 @@ class _Changing:
 CHANGING = _Changing()
 
 
+class _Gone:
+    """What a cell holds that has been forgotten."""
+
+
+_GONE = _Gone()
+
+
+class _Keys(NamedTuple):
+    """The keys that a table had when they were read, without those of cells that had been written before in the import."""
+
+    held: tuple[Any, ...]
+    written: frozenset[Any]
+
+    @staticmethod
+    def of(keys: Iterable[Any], written: Collection[Any]) -> _Keys:
+        """Of all keys."""
+        return _Keys(tuple(key for key in keys if key not in written), frozenset(written))
+
+
+class _Asked(NamedTuple):
+    """The keys of a table, of those that are tuples with this first element alone if there is one."""
+
+    owner: str
+    field: str
+    first: Any = None
+
+    def among(self, cells: Iterable[Cell]) -> list[Any]:
+        """The keys of cells that are among those asked for."""
+        owner, field, first = self
+        return [
+            cell.key
+            for cell in cells
+            if cell.field == field
+            and cell.owner == owner
+            and (first is None or (isinstance(cell.key, tuple) and cell.key[0] == first))
+        ]
+
+
 class MemoryLog:
     """What happened to the memory during an import."""
 
-    __slots__ = ("empty", "notes", "placed", "quiet", "reads", "reports", "written")
+    __slots__ = ("empty", "keys", "notes", "placed", "quiet", "reads", "reports", "written")
 
     def __init__(self) -> None:
         self.quiet = True
@@ -80,6 +119,7 @@ class MemoryLog:
         self.empty: dict[Cell, Any] = {}
         self.reports: list[Violation] = []
         self.reads: dict[Cell, Plain | _Changing] = {}
+        self.keys: dict[_Asked, _Keys] = {}
         self.written: dict[Cell, Any] = {}
         # Values that hold places, which are others in another run.
         self.placed: dict[Cell, Any] = {}
@@ -90,8 +130,16 @@ class MemoryLog:
         if cell not in self.written and cell not in self.placed:
             self.reads.setdefault(cell, held)
 
+    def read_keys(self, asked: _Asked, keys: Iterable[Any], written: Collection[Any] = ()) -> None:
+        """The keys of a table were read, but for those in ``written``."""
+        if asked not in self.keys:
+            mine = asked.among(chain(self.written, self.placed))
+            self.keys[asked] = _Keys.of(keys, {*written, *mine})
+
     def add_reads(self, inner: MemoryLog) -> None:
         """An import inside of this one has read this."""
+        for asked, (keys, written) in inner.keys.items():
+            self.read_keys(asked, keys, written)
         for cell, held in inner.reads.items():
             self.read(cell, held)
 
@@ -184,7 +232,11 @@ class Memory:
 
     def agrees(self, log: MemoryLog) -> bool:
         """Whether all that an import read is the same here."""
-        return all(isinstance(held, Plain) and self._held(cell) == held for cell, held in log.reads.items())
+        return all(
+            isinstance(held, Plain) and self._held(cell) == held for cell, held in log.reads.items()
+        ) and all(
+            _Keys.of(asked.among(self._cells), keys.written) == keys for asked, keys in log.keys.items()
+        )
 
     def take_over(self, log: MemoryLog, one: Callable[[Replayable], Any]) -> None:
         """An import that did this was taken over. What it noted is noted with its places as ``one`` gives them."""
@@ -192,7 +244,11 @@ class Memory:
             self._logs[-1].add_reads(log)
             for cell, value in log.written.items():
                 self._logs[-1].write(cell, value)
-        self._cells.update(log.written)
+        for cell, value in log.written.items():
+            if value is _GONE:
+                self._cells.pop(cell, None)
+            else:
+                self._cells[cell] = value
         for cell, value in log.placed.items():
             self.set(cell, replayed(value, one))
         for cell, item in log.notes:
@@ -247,20 +303,22 @@ class Memory:
 
     def forget(self, cell: Cell) -> None:
         """Remember nothing any more."""
-        if cell in self._cells:
-            self.changed()
-            del self._cells[cell]
+        self._cells.pop(cell, None)
+        if self._logs:
+            self._logs[-1].write(cell, _GONE)
 
     def holds(self, cell: Cell) -> bool:
         """Whether a cell holds anything."""
         self._read(cell)
         return cell in self._cells
 
-    def known(self, owner: str, field: str) -> list[Any]:
-        """The keys of a table."""
+    def known(self, owner: str, field: str, first: Any = None) -> list[Any]:
+        """The keys of a table; of those that are tuples with this first element alone, if it is given."""
+        asked = _Asked(owner, field, first)
+        keys = asked.among(self._cells)
         if self._logs:
-            self.changed()
-        return [cell.key for cell in self._cells if cell.owner == owner and cell.field == field]
+            self._logs[-1].read_keys(asked, keys)
+        return keys
 
     def _held(self, cell: Cell) -> Plain | _Changing:
         if cell not in self._cells:
@@ -472,9 +530,9 @@ class Table(Generic[K, T]):
         """Forget a key."""
         self._memory.forget(self._at(key))
 
-    def known(self) -> list[K]:
-        """All keys."""
-        return self._memory.known(self._cell.owner, self._cell.field)
+    def known(self, first: Any = None) -> list[K]:
+        """All keys; of those that are tuples with this first element alone, if it is given."""
+        return self._memory.known(self._cell.owner, self._cell.field, first)
 
 
 class RememberedTable(Generic[K, T]):

@@ -26,7 +26,7 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.single_use import delays_only
-from d9mlint.interp.state import MAYBE, SEEDED, UNSEEDED, Rng, Setting, Site
+from d9mlint.interp.state import MAYBE, RNG, SEEDED, UNSEEDED, Rng, Setting, Site
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes
 
@@ -441,12 +441,7 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
             if interp.orders.loops and getattr(value, "order", None) is None:
                 began = Setting(interp.orders.loops[-1].start, site)
                 interp.state.modes[f"{SEEDED_IN_ROUND}{rng}"] = began
-    if interp.at_module_level():
-        # A process that is spawned imports the modules again and so repeats this.
-        levels = {name: interp.state.rng[name] for name in rngs}
-        interp.module_rng.update(levels)
-        if interp.importing:
-            interp.imported_rng.update(levels)
+    interp.left_by_modules(RNG, *rngs)
 
 
 def _effect(interp: Interp, effect: Any, args: v.Args, node: Any) -> None:

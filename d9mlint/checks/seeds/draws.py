@@ -623,11 +623,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         shown = self.shows_elsewhere or self.answers_others
         if run.entry is None or shown or where(run, SAVES) is not None:
             return False
-        kinds = {key[1] for key in self.first.known() if key[0] == rng}
+        kinds = {key[1] for key in self.first.known(rng)}
         if where(run, LOADS) is not None and kinds - _REPLACEABLE:
             kinds -= _REPLACEABLE
-        keys = [key for key in self.further.known() if key[0] == rng]
-        firsts = [(key[1], self.first[key]) for key in self.first.known() if key[0] == rng]
+        keys = self.further.known(rng)
+        firsts = [(key[1], self.first[key]) for key in self.first.known(rng)]
         firsts += [(key[1], self.further[key]) for key in keys]
         if len(keys) >= MOST_KEPT:
             return False
@@ -648,7 +648,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if kinds <= _OF_LAYERS:
             # What is drawn in a method fills an attribute of an object, which is made somewhere else.
             methods = [stmt for one in facts.functions if one.cls >= 0 for stmt in one.body]
-            at = [key[1] for key in self.initial.known() if key[0] == rng]
+            at = [key[1] for key in self.initial.known(rng)]
             starts += [
                 site.start
                 for site in at
@@ -875,8 +875,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _early(self, rng: str) -> tuple[Early, ...]:
         """The first draws from a generator before its seed."""
-        keys = [key for key in self.early.known() if key[0] == rng]
-        draws = sorted((self.early[key] for key in keys), key=lambda one: one.place.order)
+        draws = sorted((self.early[key] for key in self.early.known(rng)), key=lambda one: one.place.order)
         replaceable = [one for one in draws if one.kind in _REPLACEABLE][:MOST_KEPT]
         others = [one for one in draws if one.kind not in _REPLACEABLE][:MOST_KEPT]
         return tuple(sorted(replaceable + others, key=lambda one: one.place.order))
@@ -1143,9 +1142,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             if tested:
                 self.tested.setdefault(rng, lambda: tested)
             if not self.run.state.aside:
-                self.seeded_again.update(
-                    at[1] for at in self.borrowed.known() if at[0] == rng and not self.borrowed[at]
-                )
+                again = {at[1] for at in self.borrowed.known(rng) if not self.borrowed[at]}
+                if again:
+                    self.seeded_again |= again
             if self.run.starting_worker:
                 continue
             place = self._asked_for(rng, node)
@@ -1256,7 +1255,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         """An RNG is drawn from that may have been seeded from entropy."""
         if event.level.level != MAYBE or event.level.parent:
             return
-        known = [key for key in self.from_entropy.known() if key[0] == event.rng]
+        known = self.from_entropy.known(event.rng)
         # Where paths have met, the place may be that of a seed on the other one.
         last = [key for key in known if key[1] == event.level.site]
         for key in last or known:
@@ -1648,7 +1647,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         replaced = self._replaced(rng) if weak is not None or head is not None else None
         if not replaced:
             return weak, head
-        initial = {key: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        initial = {key: self.initial[key] for key in self.initial.known(rng)}
         if weak is not None and weak.place.site in replaced:
             left = [one.first for (_, site), one in initial.items() if not one.head and site not in replaced]
             left += [one for one in (self.first.get((rng, "use")),) if one is not None]
@@ -1664,7 +1663,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         weak, loads = self.first.get((rng, "weak")), where(self.run, LOADS)
         if weak is None or loads is None or loads.aside or not trains(self.run):
             return weak
-        drawn = [self.weights_of[key] for key in self.weights_of.known() if key[0] == rng]
+        drawn = [self.weights_of[key] for key in self.weights_of.known(rng)]
         if all(one.first.place.order != weak.place.order for one in drawn):
             # No weight.
             return weak
@@ -1680,7 +1679,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _replaced(self, rng: str) -> frozenset[Site]:
         """The places of initial weights over which others had been loaded before they were used."""
-        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        initial = {key[1]: self.initial[key] for key in self.initial.known(rng)}
         lost = self._lost() | self.restored_values()
         loaded = set(self.loaded or ())
         if not loaded or rng not in _OF_WEIGHTS:
@@ -1732,7 +1731,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             # Some weights only, or they are filled one by one.
             return None
         lost = self._lost()
-        initial = {key[1]: self.initial[key] for key in self.initial.known() if key[0] == rng}
+        initial = {key[1]: self.initial[key] for key in self.initial.known(rng)}
         used = {site for site in self.called.known() if self.called[site] > self.load_order}
         made = set(map(_model_key, models))
         for one in self.called_unloaded:
@@ -1769,7 +1768,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
 
     def _mask(self, rng: str) -> First | None:
         """The first draw of a layer whose model nothing puts into evaluation mode."""
-        keys = [key for key in self.masks.known() if key[0] == rng]
+        keys = self.masks.known(rng)
         if not keys or self.switches_more or where(self.run, MODE_SET) is not None:
             return None
         known = {site for one in self.switched for site in places_within(self.run, one)}

@@ -436,7 +436,7 @@ def _keep_modes(interp: Interp, actor: v.Value | None) -> None:
     called."""
     if not isinstance(actor, v.Inst):
         return
-    modes = [one for one in interp.state.modes.items() if one not in interp.module_modes.items()]
+    modes = [one for one in interp.state.modes.items() if one not in interp.process_start().modes.items()]
     variables = interp.state.env.items()
     if modes or variables:
         actor.attrs[_MODES] = v.Lit((tuple(modes), tuple(variables)))
@@ -647,8 +647,9 @@ def _fresh(interp: Interp, without_script: bool = False) -> State:
     """The state of a new interpreter: modules imported (and what their bodies seeded), environment inherited."""
     state = State(interp.state.default_level)
     state.aside = interp.state.aside
-    state.rng = StateTable(RNG, interp.imported_rng if without_script else interp.module_rng)
-    state.modes = StateTable(MODE, interp.module_modes)
+    start = interp.process_start()
+    state.rng = StateTable(RNG, start.imported_rng if without_script else start.rng)
+    state.modes = StateTable(MODE, start.modes)
     state.env = interp.state.env.copy()
     return state
 
