@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent, RegisterEvent
-from d9mlint.interp.library.replacements import FOLLOWED
+from d9mlint.interp.library.replacements import is_followed
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import noted
 from d9mlint.interp.state import Site
@@ -42,9 +42,9 @@ class LeftToLibraries(Rule):
     def registered(self, event: RegisterEvent) -> None:
         """A decorator keeps a function or class."""
         registry, given = event
-        library = registry.partition(".")[0]
-        if library in FOLLOWED:
+        if is_followed(self.run.kb, registry):
             return
+        library = registry.partition(".")[0]
         fact = given.fn if isinstance(given, v.Func) else given.cls
         functions = [given.key] if isinstance(given, v.Func) else _methods(given, frozenset())
         site = Site(given.file.path, fact.start, fact.end)
@@ -89,8 +89,7 @@ class LeftToLibraries(Rule):
 
 def _is_left(kb: Knowledge, api: str) -> bool:
     """Whether it is not known what a library does with objects that a call gives it."""
-    root, _, rest = api.partition(".")
-    if root in FOLLOWED or not rest:
+    if "." not in api or is_followed(kb, api):
         return False
     return not (kb.roles(api) or kb.call_is("writes-functions", api) or kb.call_is("tells", api))
 

@@ -763,6 +763,7 @@ ROLES = {
     "changes-fields": "gives an object like its receiver, but for its keyword arguments",
     "allocates": "gives memory whose content is undefined",
     "made-by-configuration": "makes what a configuration names",
+    "followed": "does with functions and objects that it is given what is known",
     "hands-on": "hands on to code of the program what it is given, and reads nothing of it",
     "holds": "gives an object that shares the memory of its argument",
     "views": "gives a tensor that shares the memory of what it is given",

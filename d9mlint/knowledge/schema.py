@@ -160,6 +160,7 @@ Role = Literal[
     "graph-gradient",
     "graph-seed",
     "has-parts",
+    "followed",
     "hands-on",
     "has-only",
     "hashed-by-address",

@@ -10,25 +10,16 @@ from d9mlint.interp.library_modules import MODULE, is_module
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.knowledge import Knowledge
 
-FOLLOWED = frozenset(
-    {
-        "tf",
-        "tensorflow",
-        "keras",
-        "torch",
-        "numpy",
-        "scipy",
-        "pandas",
-        "sklearn",
-        "jax",
-        "builtins",
-        "object",
-        "super",
-        "?",
-    }
-) | frozenset(sys.stdlib_module_names)
-"""What these do with what they are given is known, or matters to no program of the project."""
+_OF_PYTHON = frozenset({"builtins", "object", "super", "?"}) | sys.stdlib_module_names
+"""What stands for Python in names, and its library."""
+
+
+def is_followed(kb: Knowledge, name: str) -> bool:
+    """Whether it is known what the library of a name does with what it is given, or that this matters to no program."""
+    library = name.partition(".")[0]
+    return library in _OF_PYTHON or kb.role(library, "followed") is not None
 
 
 def in_library(interp: Interp, value: v.Value) -> v.Value:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
-from d9mlint.interp.library.replacements import FOLLOWED, is_called, is_own_module, library_of
+from d9mlint.interp.library.replacements import is_called, is_followed, is_own_module, library_of
 from d9mlint.interp.usage import flatten, set_training
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def given(interp: Interp, api: str, args: v.Args, owner: v.Value | None) -> None
             if isinstance(one, v.Inst):
                 if one.cls.find("__call__") is not None and _is_derived(one.cls):
                     interp.placed[id(one)] = one
-            elif isinstance(one, v.Cls) and name.partition(".")[0] not in FOLLOWED and _is_derived(one):
+            elif isinstance(one, v.Cls) and not is_followed(interp.kb, name) and _is_derived(one):
                 interp.placed[id(one)] = one
 
 
