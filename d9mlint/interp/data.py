@@ -1060,8 +1060,15 @@ UNKNOWN_KEY = "unknown key"
 """The first part of keys that stand for keys that are not known."""
 
 
+def _is_unknown_key(key: Any) -> bool:
+    """Whether a key stands for keys that are not known; among the attributes of an object it is a text."""
+    if isinstance(key, tuple):
+        return key[:1] == (UNKNOWN_KEY,)
+    return isinstance(key, str) and key.startswith(f"@{UNKNOWN_KEY} ")
+
+
 def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
-    return [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
+    return [x for key, x in value.items.items() if _is_unknown_key(key)]
 
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
@@ -1163,7 +1170,11 @@ def _any_of(interp: Interp, value: v.Mapping, index: v.Value = v.UNKNOWN) -> v.V
     module = value.items.get(MODULE)
     if isinstance(module, v.Mod):
         return _defined_by_name(module, index)
-    meant = [x for key, x in value.items.items() if v.may_be(index, key) or isinstance(key, tuple)]
+    meant = [
+        x
+        for key, x in value.items.items()
+        if v.may_be(index, key) or isinstance(key, tuple) or _is_unknown_key(key)
+    ]
     if meant and not value.open:
         return v.candidates(meant)
     held = [one for x in meant for one in v.alternatives(x)]
