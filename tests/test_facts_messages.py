@@ -35,6 +35,20 @@ def test_a_library_of_unknown_version_is_named_without_one(tmp_path: Path) -> No
     )
     (said,) = messages(tmp_path, "DET407", text)
     assert said.endswith("(xformers)")
+    assert [
+        one.finding.targets
+        for one in lint(tmp_path, {"device": "cuda"}).items
+        if one.finding.code == "DET407"
+    ] == [()]
+
+
+def test_the_library_whose_release_decides_is_named(tmp_path: Path) -> None:
+    text = (
+        "import segmentation_models_pytorch as smp\nimport torch\n\nif __name__ == '__main__':\n"
+        "    model = smp.FPN('resnet34').cuda()\n    model(torch.ones(1, 3, 64, 64, device='cuda')).sum().backward()\n"
+    )
+    (said,) = messages(tmp_path, "DET407", text, **{"torch-version": "2.4"})
+    assert said.endswith("(torch 2.4)")
 
 
 def test_an_op_names_the_device_that_the_program_uses(tmp_path: Path) -> None:

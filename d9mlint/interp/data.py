@@ -434,8 +434,8 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
         return [v.Lit(key) for key in value.items]
     if isinstance(value, v.AnyOf):
         # One of several of the same length.
-        known = [elements(interp, one, node) for one in value.values]
-        first = known[0]
+        known = [elements(interp, one, node) for one in _with_items(value)]
+        first = known[0] if known else None
         if first is None or any(one is None or len(one) != len(first) for one in known):
             return None
         return [v.join(places) for places in zip(*(one or [] for one in known), strict=True)]
@@ -451,6 +451,11 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
         return layers
     other = tensors.second(interp, value)
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
+
+
+def _with_items(value: v.AnyOf) -> list[v.Value]:
+    """What a value may be of which items are read. None has no items: where one is read, it is another value."""
+    return [one for one in value.values if v.is_none(one) is not True]
 
 
 def _field_at(held: list[v.Value], index: v.Value) -> v.Value:
@@ -577,7 +582,8 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         part = parted.part(interp, value, None)
         return part or (value if is_entropy(value) else _typed(interp, value))
     if isinstance(value, v.AnyOf):
-        return v.join([element(interp, one) for one in value.values])
+        held = [one for one in _with_items(value) if not is_empty(interp, one)]
+        return v.join([element(interp, one) for one in held])
     if isinstance(value, v.Cls):
         return enumerations.any_member(interp, value) or v.UNKNOWN
     return v.UNKNOWN
@@ -979,8 +985,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
             return updated
         return _selected(interp, value.owner, value.name, v.UNKNOWN)
     if isinstance(value, v.AnyOf):
-        # None has no items: where one is read, it is another value.
-        held = [one for one in value.values if v.is_none(one) is not True]
+        held = [one for one in _with_items(value) if not is_empty(interp, one)]
         return v.join([subscript(interp, one, index, node) for one in held])
     return v.UNKNOWN
 
@@ -1055,8 +1060,15 @@ UNKNOWN_KEY = "unknown key"
 """The first part of keys that stand for keys that are not known."""
 
 
+def _is_unknown_key(key: Any) -> bool:
+    """Whether a key stands for keys that are not known; among the attributes of an object it is a text."""
+    if isinstance(key, tuple):
+        return key[:1] == (UNKNOWN_KEY,)
+    return isinstance(key, str) and key.startswith(f"@{UNKNOWN_KEY} ")
+
+
 def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
-    return [x for key, x in value.items.items() if isinstance(key, tuple) and key[0] == UNKNOWN_KEY]
+    return [x for key, x in value.items.items() if _is_unknown_key(key)]
 
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
@@ -1158,7 +1170,11 @@ def _any_of(interp: Interp, value: v.Mapping, index: v.Value = v.UNKNOWN) -> v.V
     module = value.items.get(MODULE)
     if isinstance(module, v.Mod):
         return _defined_by_name(module, index)
-    meant = [x for key, x in value.items.items() if v.may_be(index, key) or isinstance(key, tuple)]
+    meant = [
+        x
+        for key, x in value.items.items()
+        if v.may_be(index, key) or isinstance(key, tuple) or _is_unknown_key(key)
+    ]
     if meant and not value.open:
         return v.candidates(meant)
     held = [one for x in meant for one in v.alternatives(x)]

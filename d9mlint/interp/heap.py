@@ -18,7 +18,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from d9mlint.interp.numbering import Numbering
 
@@ -37,6 +37,9 @@ class Tracked:
     and is the same only for the same content."""
 
     __slots__ = ("birth", "version")
+
+    has_attributes: ClassVar[bool] = True
+    """Whether its cells are attributes, whose keys are texts, and not items."""
 
     def __init__(self) -> None:
         HEAP.clock += 1
@@ -442,6 +445,9 @@ class Cells(dict[Any, "Value"]):
         return self.get(key, ABSENT) is not ABSENT
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if type(key) is tuple and self.owner.has_attributes:
+            # `vars(x)[name] = value`, where the name is not known.
+            key = f"@{' '.join(map(str, key))}"
         old = dict.get(self, key, ABSENT)
         if old is value:
             return

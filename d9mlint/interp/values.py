@@ -509,6 +509,8 @@ class Mapping(Tracked):
 
     __slots__ = ("_open", "attributes", "cls", "factory", "files", "items", "option", "order")
 
+    has_attributes = False
+
     def __init__(self, items: dict[Any, Value], open: bool = False, attributes: bool = False) -> None:
         HEAP.clock += 1
         self.birth = self.version = HEAP.clock

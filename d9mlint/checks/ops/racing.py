@@ -525,6 +525,18 @@ def history(interp: RunView, entry: OpEntry) -> OpHistory | None:
     return None
 
 
+def _deciding(interp: RunView, entry: OpEntry, past: OpHistory) -> tuple[str, str]:
+    """The library with the release that decides what the op does, and how that is known: of another library that the history
+    names where no release of the op's own is known. Without a release the second is empty."""
+    if interp.targets is None:
+        return entry.library, ""
+    library, named = entry.library, split(past.versions)[0]
+    if named and not interp.targets.version(library).version:
+        library = named
+    target = interp.targets.version(library)
+    return f"{library} {target.version}".strip(), target.source if target.version else ""
+
+
 def _begins_with_the_mode(entry: OpEntry) -> bool:
     """Whether a history begins with the releases that brought deterministic mode: the kernels are older."""
     bounds = [
@@ -1371,8 +1383,7 @@ def _judge(
     varies = raises and entry.default_mode != "deterministic" and found.sure is not Confidence.LOW
     if not found.unread and (strict.strict_only or (on and varies)):
         rule.reporter.varies_warned()
-    target = rule.run.targets.version(entry.library) if rule.run.targets is not None else None
-    version = f"{entry.library} {target.version}".strip() if target is not None else entry.library
+    version, source = _deciding(rule.run, entry, past)
     # The build for the CPU has no kernel that races on a GPU.
     spare = gpu == "cuda" and not found.device and _has_cpu_build(rule, entry.library)
     severity = Severity.ADVICE if spare else Severity.WARNING
@@ -1433,7 +1444,7 @@ def _judge(
     if said in reported:
         return
     reported.add(said)
-    targets: tuple[str, ...] = (version, target.source) if target is not None else ()
+    targets: tuple[str, ...] = (version, source) if source else ()
     older = _older(rule.run, entry, past)
     if older:
         targets = (*targets, older)

@@ -163,8 +163,21 @@ def is_unknown_result(run: RunView, obj: v.Obj) -> bool:
     """Whether nobody knows what an object is that a function of a library gave, and what it runs when it is called."""
     # What a method of an object gives, as `cuda()`, is that object still.
     settled = obj.owner is None and _is_settled(run, obj.api, obj.args) is True
-    known = obj.api.rpartition(".")[2][:1].isupper() or settled or _computes_elsewhere(run, obj)
+    known = (
+        obj.api.rpartition(".")[2][:1].isupper()
+        or settled
+        or _computes_elsewhere(run, obj)
+        or _calls_what_is_followed(run, obj)
+    )
     return not known and not made_of(run, obj.api, obj.args)
+
+
+def _calls_what_is_followed(run: RunView, obj: v.Obj) -> bool:
+    """Whether an object, when it is called, calls a function of the program that it was given, as a task of joblib does:
+    what that calls is looked at there."""
+    role = run.kb.role(obj.api, "calls-at-use")
+    function = obj.args.get(role.arg, role.pos) if role is not None and role.arg else None
+    return isinstance(function, (v.Func, v.Partial))
 
 
 def _computes_elsewhere(run: RunView, obj: v.Obj) -> bool:
