@@ -633,6 +633,32 @@ def test_a_release_without_deterministic_mode_is_given_the_first_that_has_it(
     assert found.help == expected
 
 
+@pytest.mark.parametrize("switch", ["", "torch.use_deterministic_algorithms(True)\n"])
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        (
+            "0.15.1",
+            "with torchvision >= 0.16, call torch.use_deterministic_algorithms(True) with a working torch.compile.",
+        ),
+        ("0.20.0", "Call torch.use_deterministic_algorithms(True) with a working torch.compile."),
+    ],
+)
+def test_a_release_that_ignores_deterministic_mode_is_given_the_first_that_obeys_it(
+    tmp_path: Path, release: str, expected: str, switch: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"torchvision=={release}\n", encoding="utf-8")
+    text = (
+        f"import torch, torchvision\ntorch.manual_seed(0)\n{switch}"
+        "model = torchvision.models.detection.fasterrcnn_resnet50_fpn(weights='DEFAULT').cuda()\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "for images, targets in torch.load('data.pt'):\n"
+        "    loss = sum(model(images, targets).values())\n    loss.backward()\n    optimizer.step()\n"
+    )
+    found = findings(tmp_path, text, "DET407")
+    assert [one.help for one in found] == ([expected] if not switch or release == "0.15.1" else [])
+
+
 @pytest.mark.parametrize(("release", "other"), [("1.2.0", True), ("1.13.1", False)])
 def test_a_release_without_deterministic_mode_is_given_an_op_that_it_has(
     tmp_path: Path, release: str, other: bool

@@ -203,6 +203,8 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
     if flag in (TRAIN, GIVES_STATE):
         loops = frozenset(loop.key for loop in interp.loops)
         interp.activity.times.add((kind or flag, Tick(interp.now), loops))
+        if flag == TRAIN and subject not in (_BACKWARD, _OF_AUTOGRAD):
+            interp.activity.optimized_by_others = True
         if flag == TRAIN and interp.loops.nested:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
         if flag == TRAIN:
@@ -277,7 +279,13 @@ def _trains_too(interp: Interp) -> bool:
     """Whether a program may train on the path on which a model is given a state, unless that is frozen. One whose options
     choose between the two goes on with nothing."""
     times = interp.activity.times
-    given = [one for one in times if one[0] == GIVES_STATE and not interp.activity.is_frozen(one[1])]
+    given = [
+        one
+        for one in times
+        if one[0] == GIVES_STATE
+        and not interp.activity.is_frozen(one[1])
+        and not interp.activity.is_not_optimized(one[1])
+    ]
     return any(
         bool(loops & others) or not interp.partings.exclusive(time, other)
         for flag, time, loops in times
@@ -350,6 +358,10 @@ class Activity:
     """When the program trains and gives a model a state, and in which loops."""
     given_states = remembered_table(Tick, tuple[v.Value, ...])
     """What the model may be that is given a state, by the time."""
+    optimized = remembered(int)
+    """When the last optimizer was made, or was given parameters, that takes a step,"""
+    optimized_by_others = remembered(bool)
+    """and whether anything else may train."""
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])
     """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""
@@ -397,6 +409,17 @@ class Activity:
         """What may be an optimizer takes a step."""
         note(self._interp, STEPS, call.node, call.api)
         note(self._interp, TRAINS_ON, call.node, call.api)
+        owners = v.alternatives(call.owner) if call.owner is not None else ()
+        for one in (*owners, *(x for given in call.args.pos for x in v.alternatives(given))):
+            if isinstance(one, v.Obj) and one.type.startswith("torch.optim."):
+                self.optimized = max(self.optimized, one.birth)
+            elif one in owners and not (isinstance(one, v.Obj) and one.type.startswith("torch.")):
+                self.optimized_by_others = True
+
+    @on_method("add_param_group")
+    def more_parameters(self, call: CallEvent) -> None:
+        """An optimizer is given more parameters."""
+        self.optimized = max(self.optimized, self._interp.now)
 
     def _is_elsewhere(self, loss: v.Value | None) -> bool:
         """Whether a gradient is that of a package other than PyTorch: the loss comes from it, or the program uses it and
@@ -458,6 +481,16 @@ class Activity:
         models = self.given_states.get(time) or ()
         return bool(models) and all(
             isinstance(one, (v.Inst, v.Obj)) and tensors.frozen(one) for one in models
+        )
+
+    def is_not_optimized(self, time: Tick) -> bool:
+        """Whether the model that was given a state then was made after all optimizers that take steps, of nothing older, as
+        one is that evaluates a checkpoint beside the model that is trained."""
+        models, last = self.given_states.get(time) or (), self.optimized
+        return (
+            bool(models and last)
+            and not self.optimized_by_others
+            and all(_is_newer(one, last) for one in models)
         )
 
     @property
@@ -970,6 +1003,24 @@ def _by_keras(value: v.Value | None, depth: int = 0) -> bool:
     if of_keras(value.api) and value.api.endswith(_OF_A_CALL):
         return True
     return any(_by_keras(one, depth + 1) for one in (*value.args.values(), value.owner))
+
+
+def _is_newer(model: v.Value, time: int) -> bool:
+    """Whether a model was made after a time, and has no part that is older."""
+    if not isinstance(model, (v.Inst, v.Obj)) or model.birth <= time:
+        return False
+    parts = [
+        *model.args.values(),
+        *model.attrs.values(),
+        *([model.owner] if isinstance(model, v.Obj) else []),
+    ]
+    return all(
+        one.birth > time
+        for part in parts
+        if part is not None
+        for one in v.alternatives(part)
+        if isinstance(one, (v.Inst, v.Obj))
+    )
 
 
 def _unknown(types: list[str]) -> bool:

@@ -1,18 +1,20 @@
 """Random values that only color what the program draws in a picture: results do not depend on them.
 
 By syntax, with the names of what is called resolved as the program has them: a draw colors something where all that its
-value comes to, through numbers, sequences and variables, are arguments that name a color (role ``colored-by``).
+value comes to, through numbers, sequences, variables and attributes of the object whose method draws, are arguments that
+name a color (role ``colored-by``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.growing import GROWING
+from d9mlint.ir.liveness import reaches_by_text
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import nodes, parents
 
@@ -93,7 +95,7 @@ class _Colors:
             return None
         func = call.func
         owner, _, method = func.id.rpartition(".") if isinstance(func, m.Name) else ("", "", "")
-        if method in GROWING and owner and "." not in owner:
+        if method in GROWING and owner:
             return self._stored(function, m.Name(owner, call.start, call.end), depth)
         found = self._run.value_of(func) if isinstance(func, m.Name) else None
         role = self._role(func, found)
@@ -122,21 +124,49 @@ class _Colors:
             return all(self._stored(function, one, depth) for one in target.elts)
         if isinstance(target, m.Subscript):
             target = target.value
-        if not isinstance(target, m.Name) or "." in target.id or depth >= _MOST_VARIABLES:
+        if not isinstance(target, m.Name) or depth >= _MOST_VARIABLES:
             return False
+        owner, _, attribute = target.id.rpartition(".")
+        if owner:
+            own = function.cls >= 0 and bool(function.params) and function.params[0].name == owner
+            return own and self._keeps_color(attribute, depth)
+        # What a function keeps of a color and never reads is lost when it ends.
+        lost = depth > 0 and target.id in own_names(function) and function.parent >= 0
+        return self._colors_all(self._read(function, target.id), depth, lost)
+
+    def _keeps_color(self, attribute: str, depth: int) -> bool:
+        """Whether a value colors something in all that is done with the attribute that it is stored in, of any object."""
+        file = self._run.frame.file
+        facts = self._run.whole(file)
+        read = ((fn, one) for fn in facts.functions for one in _reads_attribute(fn, attribute))
+        return (
+            not reaches_by_text(facts)
+            and self._colors_all(read, depth)
+            and not self._run.uses_word(attribute, besides=file)
+        )
+
+    def _colors_all(
+        self, read: Iterable[tuple[m.Function, m.Expr]], depth: int, if_unread: bool = False
+    ) -> bool:
+        """Whether all that is done with a value, where it is read, is to color something."""
         uses = 0
-        for fn, one in self._read(function, target.id):
+        for fn, one in read:
             parent = parents(fn).get(id(one))
             if isinstance(parent, m.Subscript) and parent.value is one:
                 stmt = parents(fn).get(id(parent))
                 if isinstance(stmt, m.Assign) and any(x is parent for x in stmt.targets):
                     continue
-            elif isinstance(parent, m.Call) and parent.func is one and one.id.rpartition(".")[2] in GROWING:
+            elif (
+                isinstance(parent, m.Call)
+                and parent.func is one
+                and isinstance(one, m.Name)
+                and one.id.rpartition(".")[2] in GROWING
+            ):
                 continue
             if not self.all_color(fn, one, depth + 1):
                 return False
             uses += 1
-        return uses > 0
+        return uses > 0 or if_unread
 
     def _read(self, function: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
         """Where a variable of a function, or of a module, may be read."""
@@ -156,6 +186,17 @@ def _reads(fn: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
         for one in nodes([default]):
             if isinstance(one, m.Name) and one.id.partition(".")[0] == name:
                 yield fn, one
+
+
+def _reads_attribute(fn: m.Function, attribute: str) -> Iterator[m.Expr]:
+    """Where a function reads an attribute of this name, of any object."""
+    assigned = {id(one) for one in _targets(fn)}
+    for one in nodes([*fn.body, *fn.decorators, *(x.default for x in fn.params if x.default)]):
+        if isinstance(one, m.Name):
+            if attribute in one.id.split(".")[1:] and id(one) not in assigned:
+                yield one
+        elif isinstance(one, m.Attr) and attribute in one.name.split("."):
+            yield one
 
 
 def _gets(target: m.Expr, iterated: Any, given: Any) -> m.Expr:

@@ -40,6 +40,8 @@ class KerasWeights(Rule):
     """Models that go on from weights alone, and why."""
     stateful = remembered(set[Site])
     """Models that are compiled with an optimizer that keeps a state."""
+    compiled_in = remembered_table(Site, frozenset[str])
+    """The loops in whose every round models get a new optimizer."""
     loaded_from = remembered_table(Site, frozenset[InFile])
     """The files that held the weights which models were given before they were trained."""
     saved_in = remembered_table(Site, frozenset[InFile])
@@ -91,7 +93,11 @@ class KerasWeights(Rule):
         optimizer = call.args.get("optimizer", 0)
         if optimizer is None or not any(map(self._keeps_state, v.alternatives(optimizer))):
             return
-        self.stateful.update(models_made(call.owner))
+        fresh = self._loops_of_new(optimizer)
+        for model in models_made(call.owner):
+            self.stateful.add(model)
+            known = self.compiled_in.get(model)
+            self.compiled_in[model] = fresh if known is None else fresh & known
         for one in v.alternatives(call.owner) if call.owner is not None else ():
             if not isinstance(one, v.Obj):
                 continue
@@ -129,9 +135,14 @@ class KerasWeights(Rule):
     def _saved(self, path: v.Value | None, models: list[Site]) -> None:
         """Weights of models are saved: where they were given those of the same file before they were trained, the next run
         goes on from them."""
-        file = self._file(path) if path is not None else None
+        file, running = self._file(path) if path is not None else None, self._loops()
         for site in models:
-            if file is None or all(one.file != file for one in self.loaded_from.get(site) or ()):
+            earlier = [one for one in self.loaded_from.get(site) or () if one.file == file]
+            if file is None or not earlier:
+                continue
+            anew = self.compiled_in.get(site)
+            if running and anew is not None and all(running <= anew & one.loops for one in earlier):
+                # Each round begins with these weights and a new optimizer, whether or not the program was started again.
                 continue
             if site in self.fitted:
                 place, api = self.fitted[site]
@@ -151,6 +162,11 @@ class KerasWeights(Rule):
 
     def _add(self, files: Table[Site, frozenset[InFile]], model: Site, file: tuple[str, ...]) -> None:
         files[model] = (files.get(model) or frozenset()) | {InFile(file, self._loops())}
+
+    def _loops_of_new(self, optimizer: v.Value) -> frozenset[str]:
+        """The running loops in whose rounds an optimizer is made: each has another one."""
+        births = [one.birth for one in v.alternatives(optimizer) if isinstance(one, v.Obj)]
+        return frozenset(loop.key for loop in self.run.loops if all(birth >= loop.start for birth in births))
 
     def _loops(self) -> frozenset[str]:
         """The loops that are running."""

@@ -1588,19 +1588,31 @@ def _range(releases: str) -> str:
 
 
 def _remedy(interp: RunView, entry: OpEntry, past: OpHistory, on: bool) -> str:
-    """What to do. Where the mode raises, it is a remedy only in the releases that have another algorithm."""
+    """What to do. Where the mode raises or changes nothing, it is a remedy only in the releases that have another
+    algorithm."""
     remedy = _for_release(interp, entry, past) or "enable deterministic mode, or use another op"
     if MODE_CALL in remedy and not on and interp.kb_matches("torch", "<1.8"):
         return _in_old_release(interp, entry, past, remedy)
-    if past.behaviour == "raises" and not on and MODE_CALL in remedy:
-        better = next(iter(_alternatives(entry)), "")
-        if not better:
-            return "use another op"
+    if MODE_CALL in remedy and (past.behaviour == "silent" or (past.behaviour == "raises" and not on)):
+        release = _first_release(entry)
+        if not release:
+            return "use another op" if past.behaviour == "raises" else remedy
         # Some remedies name the release themselves.
-        library = split(better)[0] or entry.library
-        release = f"{library} {better.removeprefix(library)}".replace(">=", ">= ")
         return remedy if release in remedy else f"with {release}, {_lower(remedy)}"
     return remedy
+
+
+def _first_release(entry: OpEntry) -> str:
+    """The releases in which the mode makes an op deterministic, as ``torch >= 2.1``; empty where none does."""
+    found = _alternatives(entry)
+    if not found:
+        return ""
+    better = found[0]
+    if len(found) > 1 and found == [one.versions for one in entry.history[-len(found) :]]:
+        # Later releases have one too.
+        better = better.partition(",")[0]
+    library = split(better)[0] or entry.library
+    return f"{library} {better.removeprefix(library)}".replace(">=", ">= ")
 
 
 def _in_old_release(interp: RunView, entry: OpEntry, past: OpHistory, remedy: str) -> str:
