@@ -950,7 +950,7 @@ def truth(value: Value) -> bool | None:
     return None
 
 
-_NEVER_NONE = frozenset({GIVEN, "datetime.timedelta", "datetime.datetime", "datetime.date"})
+_NEVER_NONE = frozenset({GIVEN, TEXT, "datetime.timedelta", "datetime.datetime", "datetime.date"})
 """Objects of classes whose names are written small."""
 
 
