@@ -1933,6 +1933,8 @@ class _Method(NamedTuple):
     """It keeps the arguments of the constructor in its receiver,"""
     keeps_given: RoleEntry | None
     """or one of those that it is given."""
+    something: bool
+    """What it gives is never None."""
 
 
 def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
@@ -1969,6 +1971,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
     seeds = next((role for one in names if (role := kb.role(one, "seeds-attribute")) is not None), None)
     keeps = next((role for one in names if (role := kb.role(one, "keeps-constructor")) is not None), None)
     given = next((role for one in names if (role := kb.role(one, "keeps-given")) is not None), None)
+    something = any(kb.role(one, "gives-something") is not None for one in names)
     known = _Method(
         kb.canonical(api),
         entries,
@@ -1985,6 +1988,7 @@ def _method(interp: Interp, types: tuple[str, ...], name: str) -> _Method:
         seeds,
         keeps,
         given,
+        something,
     )
     kb.methods_known[types, name] = known
     return known
@@ -2109,7 +2113,9 @@ def _call_member(
     result_obj = v.Obj(event.api, made, args, node if isinstance(node, m.Call) else None)
     result_obj.file = interp.frame.file
     # A lookup, as in `frame.get(column)`, may find nothing.
-    result_obj.something = isinstance(owner, v.Obj) and owner.something and name != "get"
+    result_obj.something = method.something or (
+        isinstance(owner, v.Obj) and owner.something and name != "get"
+    )
     if not isinstance(owner, v.Obj) or owner.type != TENSOR or name == "size":
         # A size is that of its tensor.
         result_obj.owner = owner

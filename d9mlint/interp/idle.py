@@ -3,6 +3,7 @@ nothing but further datasets are made, and one that nothing but such loaders are
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import rounds_ask_for_form
 from d9mlint.ir.kept import Kept, Path
+from d9mlint.ir.left_out import left_out, left_out_by_module
+from d9mlint.ir.liveness import declared_global
 from d9mlint.ir.traversal import called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
 
@@ -80,7 +83,7 @@ def _stays_idle(
         with run.in_frame(at):
             function = at.function
             passed = set[int]() if later else _asked_for_form(run, function)
-            kept = Kept(function, partial(_asked_of_taker, run), passed, goes_on)
+            kept = Kept(function, partial(_asked_of_taker, run), passed, goes_on, never=_never_run(run, at))
             if not kept.follow(node, asked, path):
                 return False
             # What a module keeps others may use.
@@ -105,6 +108,19 @@ def _stays_idle(
                 return False
         at, node = caller, call
     return False
+
+
+def _never_run(run: RunView, frame: Frame) -> Container[int]:
+    """What a function never runs, by id, because of a constant that nothing else in the file assigns."""
+    found, elsewhere = left_out(frame.function), frozenset[str]()
+    if frame.func is not None:
+        further = left_out_by_module(frame.file.facts.functions[0], frame.function)
+        found, elsewhere = {**found, **further}, frozenset(further.values())
+    else:
+        elsewhere = frozenset(found.values())
+    if elsewhere:
+        elsewhere &= declared_global(run.whole(frame.file))
+    return {one for one, name in found.items() if name not in elsewhere}
 
 
 def _is_alone(run: RunView, frame: Frame, node: m.Call) -> bool:

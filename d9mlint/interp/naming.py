@@ -27,12 +27,18 @@ if TYPE_CHECKING:
 _MOST_VARIABLES = 4
 """A name is followed through so many variables."""
 _TEXT_OPERATORS = frozenset({"+", "%", "/"})
+_SCALING = frozenset({"*", "+", "-"})
+"""Operators by which a random number is made larger with a constant before it is put into a name."""
+_SHOWING = ("builtins.print", "logging.")
 
 
 def names_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives does nothing but name what the program makes."""
     function = running(run)
-    return function is not None and _Uses(run).all_name(function, node, 0)
+    if function is None:
+        return False
+    uses = _Uses(run)
+    return uses.all_name(function, node, 0) and uses.named
 
 
 def is_left_in_program(run: RunView, node: Any) -> bool:
@@ -178,28 +184,36 @@ _TEXTS = frozenset(
 class _Uses:
     def __init__(self, run: RunView) -> None:
         self._run = run
+        self.named = False
+        """Whether a value names something; a name may be printed too."""
 
-    def all_name(self, function: m.Function, node: Any, depth: int) -> bool:
-        """Follow a value from an expression upwards to where it is used."""
+    def all_name(self, function: m.Function, node: Any, depth: int, text: bool = False) -> bool:
+        """Follow a value from an expression upwards to where it is used; ``text`` is whether it is a name already."""
         above = parents(function)
-        text = named = False
+        named = False
         child, parent = node, above.get(id(node))
         while parent is not None:
             if isinstance(parent, m.FString):
                 text = True
             elif isinstance(parent, m.BinOp):
                 other = parent.left if parent.right is child else parent.right
-                if parent.op not in _TEXT_OPERATORS or not (text or self._is_text(other)):
+                if text or self._is_text(other):
+                    if parent.op not in _TEXT_OPERATORS:
+                        return False
+                    text = True
+                elif parent.op not in _SCALING or not _is_number(other):
                     return False
-                text = True
             elif isinstance(parent, m.Keyword):
                 named = True
                 child, parent = parent, above.get(id(parent))
                 continue
             elif isinstance(parent, m.Call):
+                if text and self._is_shown(parent, child):
+                    return True
                 answer = self._given(parent, child, named)
                 named = False
                 if answer is not None:
+                    self.named = self.named or answer
                     return answer
                 text = True
             elif isinstance(parent, m.Comp):
@@ -209,10 +223,11 @@ class _Uses:
                 if parent.value is not child:
                     return False
             elif isinstance(parent, (m.ExprStmt, m.WithItem)):
+                self.named = self.named or text
                 return text
             elif isinstance(parent, (m.Assign, m.AnnAssign)):
                 targets = parent.targets if isinstance(parent, m.Assign) else [parent.target]
-                return all(self._stored(function, parent, target, depth) for target in targets)
+                return all(self._stored(function, target, depth, text) for target in targets)
             elif not isinstance(parent, (m.Seq, m.IfExp, m.Attr)):
                 return False
             child, parent = parent, above.get(id(parent))
@@ -261,15 +276,21 @@ class _Uses:
             return None
         return kb.role(f"?.{name.rpartition('.')[2]}", role)
 
-    def _stored(self, function: m.Function, stmt: Any, target: m.Expr, depth: int) -> bool:
+    def _is_shown(self, call: m.Call, child: Any) -> bool:
+        """Whether a call prints an argument, or writes it into a log."""
+        return call.func is not child and _called(self._run, call).startswith(_SHOWING)
+
+    def _stored(self, function: m.Function, target: m.Expr, depth: int, text: bool) -> bool:
         """Whether a value names something in all that is done with what it is stored in."""
         if isinstance(target, m.Subscript):
             holder = self._run.value_of(target.value) if isinstance(target.value, m.Name) else None
             key = target.index.value if isinstance(target.index, m.Const) else None
-            return (
+            names = (
                 isinstance(holder, v.Ext)
                 and self._run.kb.role(f"{holder.name}.{key}", "named-by") is not None
             )
+            self.named = self.named or names
+            return names
         if not isinstance(target, m.Name) or "." in target.id or depth >= _MOST_VARIABLES:
             return False
         uses = 0
@@ -282,14 +303,21 @@ class _Uses:
             if isinstance(above, m.Call) and above.func is one:
                 # A method of it: its arguments are not what counts.
                 answer = self._given(above, one, False)
-                if answer is False or (answer is None and not self.all_name(function, above, depth + 1)):
+                self.named = self.named or bool(answer)
+                if answer is False or (
+                    answer is None and not self.all_name(function, above, depth + 1, True)
+                ):
                     return False
-            elif not self.all_name(function, one, depth + 1):
+            elif not self.all_name(function, one, depth + 1, text):
                 return False
             uses += 1
         if not uses:
             return False
         return not liveness.may_be_shared(self._run.whole(self._run.frame.file), function, {target.id})
+
+
+def _is_number(node: m.Expr) -> bool:
+    return isinstance(node, m.Const) and isinstance(node.value, (int, float))
 
 
 def _literal(node: m.Expr) -> v.Value:

@@ -231,6 +231,13 @@ def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
         for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
         if isinstance(one, m.Name)
     }
+    fn = running(interp)
+    if (
+        fn is not None
+        and fn.name == _ITEM
+        and given & _made_from(fn.body, {one.name for one in fn.params[1:]})
+    ):
+        return True
     return any(
         isinstance(loop.stmt, m.For)
         and loop.frame.env is interp.frame.env
@@ -239,22 +246,52 @@ def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
     )
 
 
+_ITEM = "__getitem__"
+"""The method that gives the item of a dataset with a number."""
+
+
 def is_item(interp: Interp, listing: Any) -> bool:
     """Whether one entry of what a call gives is taken, and nothing else."""
     return any(
-        (isinstance(one, m.Subscript) and one.value is listing and isinstance(one.index, m.Const))
+        (
+            isinstance(one, m.Subscript)
+            and isinstance(one.index, m.Const)
+            and _gives_entries(one.value, listing)
+        )
         or (
-            isinstance(one, m.Call) and called_name(one) == "next" and one.args[:1] and one.args[0] is listing
+            isinstance(one, m.Call)
+            and called_name(one) == "next"
+            and bool(one.args)
+            and _gives_entries(one.args[0], listing)
         )
         for one in nodes([interp.statement])
     )
+
+
+def _gives_entries(node: m.Expr, listing: Any) -> bool:
+    """Whether an expression gives the entries of a listing, or some of them."""
+    if (
+        isinstance(node, m.Call)
+        and node is not listing
+        and called_name(node) in ("list", "iter")
+        and node.args
+    ):
+        node = node.args[0]
+    if isinstance(node, m.Comp):
+        return node.kind in ("l", "g") and len(node.generators) == 1 and node.generators[0].iter is listing
+    return node is listing
 
 
 def _made_of_elements(stmt: m.For) -> frozenset[str]:
     """The names that a loop gives its elements, and those that its body assigns what is made from them."""
     names: set[str] = set()
     target_names(stmt.target, names)
-    for one in statements(stmt.body):
+    return _made_from(stmt.body, names)
+
+
+def _made_from(body: list[m.Stmt], names: set[str]) -> frozenset[str]:
+    """Some names, and those that a block assigns what is made from them."""
+    for one in statements(body):
         if isinstance(one, m.Assign) and any(
             isinstance(part, m.Name) and part.id.partition(".")[0] in names for part in nodes([one.value])
         ):

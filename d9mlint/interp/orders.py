@@ -850,7 +850,7 @@ class Orders:
             subject=api if not api.startswith("?.") else api[2:],
             kind=IDENTIFIER if entry.gives == "identifier" else SEQUENCE,
             elements=ANY if entry.each_process else "",
-            lone=entry.sortable and order_single.may_be_lone(interp, entry, node),
+            lone=(entry.sortable or entry.one_folder) and order_single.may_be_lone(interp, entry, node),
             names=entry.rule == "DET209" and returns_names(interp, node, running(interp)),
         )
         if entry.gives in ("turns", "taken"):

@@ -952,7 +952,13 @@ def truth(value: Value) -> bool | None:
     return None
 
 
-_NEVER_NONE = frozenset({GIVEN, "datetime.timedelta", "datetime.datetime", "datetime.date"})
+_NEVER_NONE = frozenset(
+    {GIVEN, TEXT, "datetime.timedelta", "datetime.datetime", "datetime.date"}
+    | {
+        f"builtins.{name}"
+        for name in ("dict", "enumerate", "filter", "frozenset", "list", "map", "range", "set", "zip")
+    }
+)
 """Objects of classes whose names are written small."""
 
 

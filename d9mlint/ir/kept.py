@@ -7,7 +7,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Container, Sequence, Set
 from typing import Any
 
 from d9mlint.ir import nodes as m
@@ -33,8 +33,11 @@ class Kept:
         passed: Set[int],
         goes_on: Method = lambda name: False,
         parts: Sequence[str] = (),
+        never: Container[int] = frozenset(),
     ) -> None:
-        """``parts`` are the names of the attributes that give the same as the positions of a tuple that is followed."""
+        """``parts`` are the names of the attributes that give the same as the positions of a tuple that is followed,
+        ``never`` is what never runs, by id."""
+        self._never = never
         self._parts = parts
         self._function = function
         self._takes = takes
@@ -133,7 +136,7 @@ class Kept:
         return all(self._used(one, names, path) for one in variables(self._function)[target.id])
 
     def _used(self, use: m.Name, names: frozenset[str], path: Path) -> bool:
-        if self._is_target(use):
+        if id(use) in self._never or self._is_target(use):
             return True
         asked = use.id.partition(".")[2]
         if not asked:

@@ -15,7 +15,7 @@ from d9mlint.checks.checkpoints.first_numbers import (
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo, memoized
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import called_name, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import Loop
@@ -126,7 +126,8 @@ def _best_in(body: list[m.Stmt], at: int | None) -> set[str]:
             isinstance(part, m.Call) and part.start == at for part in nodes(one.body)
         ):
             if _compares(one.test):
-                found |= names_in([one.test]) & {name for stmt in one.body for name in stored_names(stmt)}
+                stored = {name for stmt in one.body for name in stored_names(stmt)}
+                found |= names_in([one.test]) & (stored | _replaced_by_better(one, body))
             elif isinstance(one.test, m.Name):
                 found |= _compared_for(one, one.test.id, body)
     return found
@@ -140,6 +141,25 @@ def _compared_for(flag: m.If, name: str, body: Iterable[m.Stmt]) -> set[str]:
     kept = {one for stmt in given for one in stored_names(stmt) if one in names_in([stmt.value])}
     kept |= {one for stmt in flag.body for one in stored_names(stmt)}
     return names_in(tests) & kept
+
+
+def _replaced_by_better(test: m.If, body: Iterable[m.Stmt]) -> set[str]:
+    """The variables of a test that a loop assigns elsewhere by the same comparison: ``best = max(best, score)``."""
+    names, found = names_in([test.test]), set[str]()
+    for stmt in _own(body):
+        if isinstance(stmt, m.Assign):
+            value = stmt.value
+            chooses = isinstance(value, m.Call) and called_name(value) in _CHOOSING
+            chooses = chooses or (isinstance(value, m.IfExp) and _compares(value.test))
+            if chooses and names <= names_in([value]):
+                found |= set(stored_names(stmt))
+        elif isinstance(stmt, m.If) and stmt is not test and _compares(stmt.test):
+            if names_in([stmt.test]) == names:
+                found |= {name for part in stmt.body for name in stored_names(part)}
+    return found
+
+
+_CHOOSING = frozenset({"max", "min"})
 
 
 def _compares(test: m.Expr) -> bool:
