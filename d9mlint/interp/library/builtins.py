@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from d9mlint.base.options import A_GPU
 from d9mlint.interp import order_groups, rng, shares, submodules
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
@@ -41,7 +42,7 @@ from d9mlint.interp.data import (
     takes_away,
     unpacked,
 )
-from d9mlint.interp.device_names import A_GPU, ACCELERATORS
+from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
