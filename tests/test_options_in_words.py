@@ -87,3 +87,11 @@ pad(x).sum().backward()
 def test_an_op_that_is_only_made_with_an_option(tmp_path: Path, chosen: str, begin: str) -> None:
     (found,) = _found(tmp_path, begin + PADDED.format(chosen=chosen), "DET401")
     assert "only if `--number` has another value than its default" in [one.message for one in found.flow]
+
+
+def test_whether_there_is_a_gpu_is_no_option(tmp_path: Path) -> None:
+    (found,) = _found(tmp_path, "if not torch.cuda.is_available():\n    print(torch.rand(3))\n")
+    assert found.message.endswith("when the test for a GPU gives another result")
+    program = "import os\nif not torch.cuda.is_available():\n    print(torch.tensor([len(n) for n in os.listdir()]))\n"
+    (found,) = _found(tmp_path, program, "DET209")
+    assert [one.message for one in found.flow] == ["only if the test for a GPU gives another result"]

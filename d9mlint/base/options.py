@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+A_GPU = "a GPU"
+"""Stands for an option where whether there is a GPU decides."""
+GPU_TEST = "the test for a GPU"
+"""What a message calls it."""
 _OR = " or "
 _AND = " and "
 _MOST = 3
@@ -27,12 +31,18 @@ def all_of(option: str) -> list[str]:
 
 def quoted(option: str) -> str:
     """An option, or several of which one or all count, as a message names it."""
-    return _AND.join(_OR.join(f"`{one}`" for one in part.split(_OR)) for part in all_of(option))
+    return _AND.join(_OR.join(map(_quoted, part.split(_OR))) for part in all_of(option))
+
+
+def _quoted(option: str) -> str:
+    return GPU_TEST if option == A_GPU else f"`{option}`"
 
 
 def given_in_words(option: str) -> str:
     """That an option is given, in words. An environment variable is set, and what a configuration holds has a value
     already: a file or a class gives it."""
+    if option == A_GPU:
+        return f"{GPU_TEST} gives another result"
     names, are = quoted(option), "are" if _AND in option else "is"
     if option.startswith("-"):
         return f"{names} {are} given"

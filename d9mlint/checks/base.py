@@ -24,7 +24,7 @@ from d9mlint.base.findings import (
     Severity,
     Step,
 )
-from d9mlint.base.options import quoted
+from d9mlint.base.options import A_GPU, GPU_TEST, given_in_words, quoted
 from d9mlint.base.paths import TESTS
 from d9mlint.base.terminal import listed, shortened
 from d9mlint.interp import values as v
@@ -430,7 +430,7 @@ def _assuming(choices: Sequence[str]) -> str:
 def _only_if(options: Sequence[str]) -> str:
     """That these options have to be given, or chosen: ``data=mnist``."""
     chosen = [one for one in options if "=" in one]
-    others = [one for one in options if "=" not in one]
+    others = [one for one in options if "=" not in one and one != GPU_TEST]
     are, values = "is", "has another value than its default"
     if chosen[1:]:
         are = "are"
@@ -439,6 +439,7 @@ def _only_if(options: Sequence[str]) -> str:
     said = [
         *([f"{' and '.join(chosen)} {are} chosen"] if chosen else []),
         *([f"{' and '.join(others)} {values}"] if others else []),
+        *([given_in_words(A_GPU)] if GPU_TEST in options else []),
     ]
     return f"only if {' and '.join(said)}"
 

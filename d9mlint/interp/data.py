@@ -7,6 +7,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from d9mlint.base.options import A_GPU
 from d9mlint.interp import collated, enumerations, made_again, made_tables, parted, shapes, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.asked_items import is_asked_for_form
@@ -25,7 +26,6 @@ from d9mlint.interp.containers import (
     replace,
 )
 from d9mlint.interp.context import ASKED_FOR_FORM
-from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.given_instead import unless_option

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from d9mlint.base.options import either
+from d9mlint.base.options import A_GPU, either
 
 ACCELERATORS = ("cuda", "xpu", "mps")
 DEVICES = ("cpu", *ACCELERATORS)
-A_GPU = "a GPU"
-"""Stands for an option where whether there is a GPU decides."""
 
 
 def given_option(option: str) -> str:

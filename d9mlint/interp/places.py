@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
-from d9mlint.interp.device_names import A_GPU
+from d9mlint.base.options import A_GPU
 from d9mlint.interp.given_together import needed
 from d9mlint.interp.state import Site
 from d9mlint.ir import nodes as m

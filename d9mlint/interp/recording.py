@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from d9mlint.base.options import quoted
+from d9mlint.base.options import A_GPU, quoted
 from d9mlint.interp import values as v
 from d9mlint.interp.activity import GPU_BY_OPTION, NO_GPU, NO_GPU_FOR, TRAIN, accelerators
 from d9mlint.interp.argtests import all_hold, any_holds, holds
 from d9mlint.interp.conditions import Outcome
 from d9mlint.interp.data import Entropy
-from d9mlint.interp.device_names import A_GPU
 from d9mlint.interp.environment import READ
 from d9mlint.interp.events import CallEvent, GlobalDrawEvent
 from d9mlint.interp.interpreter import Interp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.base.options import given_in_words, quoted
+from d9mlint.base.options import A_GPU, given_in_words, quoted
 from d9mlint.base.paths import relative_to
 from d9mlint.base.terminal import clean
 from d9mlint.report.common import count
@@ -286,7 +286,11 @@ class Explained:
         if visit.guessed:
             yield "the receiver of a call on the way is guessed from the method's name"
         if visit.aside:
-            yield f"this path is taken only with the option {quoted(visit.aside)}"
+            yield (
+                f"this path is taken only if {given_in_words(visit.aside)}"
+                if visit.aside == A_GPU
+                else f"this path is taken only with the option {quoted(visit.aside)}"
+            )
         elif visit.uncertain:
             yield "a call on the way may not happen"
         named = [x for x in visit.generators if x.level != "unseeded" or x.option]

@@ -55,17 +55,20 @@ class Resume(Rule):
     over_loaders = remembered_table(str, bool)
     """Loops over batches."""
     trained = remembered_table(str, bool)
-    """Running loops in whose present round a loop over batches has ended."""
+    """Running loops in whose present round a loop over batches has ended, and whether an optimizer took steps in it."""
     updated = remembered_table(str, bool)
-    """Running loops that go on from a number that was loaded, in whose present round an optimizer has taken a step."""
+    """Running loops in whose present round an optimizer has taken a step."""
     goes_on = remembered_table(str, bool)
-    """Loops that go on from such a number."""
+    """Loops that go on from a number that was loaded."""
     inside = remembered(list[tuple[Where, bool]])
     """Checkpoints that are saved within an epoch, and whether a resumed run begins with the one after it."""
     streamed = remembered(set[tuple[str, ...]])
     """Loops that take batches of an iterator which is older than they are, outermost first."""
     stepped_in = remembered_table(str, bool)
     """Loops in which an optimizer takes steps."""
+    unstepped = remembered(list[tuple[Where, str, str, bool, frozenset[str], str]])
+    """Where a number is saved after loops over batches in which no optimizer takes a step: what is wrong with it if they
+    train, and the loop that counts it."""
     streams = remembered(list[tuple[Where, frozenset[str]]])
     """Checkpoints that are saved in such loops."""
     passes = remembered(list[tuple[Where, str]])
@@ -110,8 +113,7 @@ class Resume(Rule):
         if any(isinstance(one, v.Obj) and optimizes(one) for one in taken):
             for loop in self.run.loops:
                 self.stepped_in[loop.key] = True
-                if loop.key in self.goes_on:
-                    self.updated[loop.key] = True
+                self.updated[loop.key] = True
 
     @on_call("builtins.next")
     def taken(self, call: CallEvent) -> None:
@@ -131,7 +133,8 @@ class Resume(Rule):
             if loop.key in self.batches:
                 for one in self.run.loops:
                     if one is not loop:
-                        self.trained[one.key] = True
+                        stepped = loop.key in self.stepped_in
+                        self.trained[one.key] = stepped or self.trained.get(one.key) is True
             return
         self.trained.pop(loop.key)
         self.updated.pop(loop.key)
@@ -195,7 +198,7 @@ class Resume(Rule):
         if self.streamed and content is not None and _holds_optimizer(self.run.kb, content):
             # Where a loop over a loader trains too, its batches are counted by that.
             around = [one.key for one in self.run.loops]
-            if not any(key in self.batches or key in self.trained for key in around):
+            if not any(key in self.batches or self.trained.get(key) for key in around):
                 self.streams.append((Where(self.run, call.node, "torch.save"), frozenset(around)))
         inner = [
             one for one in self.run.loops if one.key in self.batches and not is_last(self.run, one, call.node)
@@ -253,7 +256,10 @@ class Resume(Rule):
     def _counted(self, call: CallEvent, made: list[v.Mapping]) -> None:
         """The number of the epoch that has just ended is saved where a resumed run takes that of its first one."""
         running = self.run.loops
-        if not running or (running[-1].key not in self.trained and running[-1].key not in self.updated):
+        if not running:
+            return
+        steps = running[-1].key in self.updated and running[-1].key in self.goes_on
+        if running[-1].key not in self.trained and not steps:
             return
         # Without a loop over batches it is one over steps, or does without a loader: only its own number is known to be.
         # Where it goes over batches itself, the loop in it was one for validation: the epoch goes on.
@@ -304,14 +310,26 @@ class Resume(Rule):
         """A saved number is not that of the round with which a resumed run is to begin; whether the state of an optimizer
         is saved with it."""
         place = Where(self.run, call.node, "torch.save")
+        around, counting = frozenset(loop.key for loop in self.run.loops), self.run.loops[-1].key
+        if self.trained.get(counting) is False and counting not in self.updated:
+            self.unstepped.append((place, message, help, whole, around, counting))
+        else:
+            self._off(place, message, help, whole, around)
+
+    def _off(self, place: Where, message: str, help: str, whole: bool, around: frozenset[str]) -> None:
+        """A number is known to be wrong."""
         if whole:
             self._wrong(place, message, help)
         else:
-            self.beside.append((place, message, help, frozenset(loop.key for loop in self.run.loops)))
+            self.beside.append((place, message, help, around))
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
         """What the program does is known."""
+        for place, message, help, whole, around, counting in self.unstepped:
+            # The optimizer takes its steps after the number is saved: the loops over batches before it validate.
+            if counting not in self.stepped_in:
+                self._off(place, message, help, whole, around)
         if self.loads and not self.with_optimizer:
             for place, message, help, around in self.beside:
                 if not around.isdisjoint(self.weights_in):

@@ -12,6 +12,7 @@ import msgspec
 from d9mlint.base.entry_report import AND, NEVER_CALLS, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED
 from d9mlint.base.findings import SWITCHED, VARIABLE, WARNS, Confidence, Severity
 from d9mlint.base.known_calls import KnownCall
+from d9mlint.base.options import A_GPU
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
@@ -1201,6 +1202,9 @@ def _end(rule: Ops) -> None:
             continue
         if found.entry.library == "jax" and rule.has_cpu_build():
             _silent(rule.run, found.entry, found.place, "the project asks for the build of JAX for the CPU")
+            continue
+        if found.place.aside == A_GPU and rule.run.device != "cpu" and "cpu" not in found.entry.devices:
+            _silent(rule.run, found.entry, found.place, "it runs only where no GPU is found")
             continue
         if found.entry.only_seen and not rule.uses_gpu():
             _silent(rule.run, found.entry, found.place, "the program is not seen to run on a GPU")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, NUMBER, REPEATED, Confidence, Severity, Step
-from d9mlint.base.options import all_of, given_in_words, quoted
+from d9mlint.base.options import A_GPU, all_of, given_in_words, quoted
 from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
@@ -42,7 +42,7 @@ from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
 from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy, origin
-from d9mlint.interp.device_names import A_GPU, given_option
+from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import (
     AnswerEvent,
     AttributeEvent,

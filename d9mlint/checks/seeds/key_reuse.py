@@ -32,6 +32,8 @@ _BY_NUMBER = "<0.5"
 """The releases of JAX in which the keys of a split depend on how many there are, unless a setting says otherwise."""
 _MOST = 128
 """So many used keys are followed in one path: each makes calls differ that would otherwise be the same."""
+_DEEPEST = 4
+"""So deep objects are looked for in the attributes of others."""
 _AT = " at "
 _HELP = "split it first and use each key once: `key, subkey = jax.random.split(key)`"
 
@@ -289,14 +291,15 @@ class Keys(Rule):
         ]
         if not uses:
             return
-        held, read = _held(loop)
+        held, holders, read = _held(self.run, loop)
         for birth, use in uses:
             if birth > loop.start or (
                 loop.key in use.unrolled and _is_for_some_rounds(self.run, loop, use.place)
             ):
                 continue
             now = held.get(use.slot) if use.slot is not None else None
-            if now == birth or (now is None and birth in read):
+            again = now == birth and use.slot is not None and use.slot[0] in holders
+            if again or (now is None and birth in read):
                 given = next((one for one in use.calls if one.loop == loop.key), None)
                 if given is not None and use.loops[-1] != loop.key:
                     self._given_in_rounds(given, use.place.subject)
@@ -466,32 +469,68 @@ def _slot(interp: RunView, node: m.Expr | None) -> Slot | None:
     return (found.birth, rest[-1]) if isinstance(found, v.Inst) else None
 
 
-def _held(loop: Loop) -> tuple[dict[Slot, int], set[int]]:
-    """What the variables around a loop hold, and the attributes of objects in them: objects, by birth; 0 for others. And
-    those objects that the loop's own code has a name for.
+def _held(run: RunView, loop: Loop) -> tuple[dict[Slot, int], set[int], set[int]]:
+    """What the variables around a loop hold, and the attributes of objects in them: objects, by birth; 0 for others. Also
+    which of these scopes and objects the next round may read, by birth, and the objects that the loop's own code has a
+    name for.
 
     What the loop itself binds is a new object in each round. A variable of a scope around the function may still hold the
     key that the function was given, and that the loop replaces under the function's own name.
     """
     found: dict[Slot, int] = {}
     read: dict[Slot, int] = {}
+    holders: set[int] = set()
     env = loop.frame.env
     targets = nodes([loop.stmt.target]) if isinstance(loop.stmt, m.For) else ()
     bound = {env.vars.get(one.id) for one in targets if isinstance(one, m.Name)} if env is not None else set()
     own = {value.birth for value in bound if isinstance(value, v.Obj)}
-    named = {one.id.partition(".")[0] for one in nodes([loop.stmt]) if isinstance(one, m.Name)}
+    named = _names([loop.stmt])
     nearer: set[str] = set()
     while env is not None:
         _note(found, env.birth, env.vars, own)
-        seen = dict.keys(env.vars) if env is loop.frame.env else named - nearer
+        holders.add(env.birth)
+        if env is not loop.frame.env:
+            seen = named - nearer
+            reached = set(dict.keys(env.vars))
+        elif loop.frame.func is None:
+            seen = reached = set(dict.keys(env.vars))
+        else:
+            seen = reached = named | _names_within(run, env.vars)
         _note(read, env.birth, {name: env.vars[name] for name in seen if name in env.vars}, own)
-        for value in env.vars.values():
-            if isinstance(value, v.Inst):
-                _note(found, value.birth, value.attrs, own)
+        for name, value in dict.items(env.vars):
+            if not isinstance(value, v.Inst):
+                continue
+            _note(found, value.birth, value.attrs, own)
+            if name in reached:
+                _reach(value, holders)
                 _note(read, value.birth, value.attrs, own)
         nearer.update(dict.keys(env.vars))
         env = env.parent
-    return found, set(read.values())
+    return found, holders, set(read.values())
+
+
+def _names(parts: list[Any]) -> set[str]:
+    """The variables that a piece of code names."""
+    return {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)}
+
+
+def _names_within(run: RunView, variables: dict[str, v.Value]) -> set[str]:
+    """What the functions that a function defines name: it may be its variables."""
+    found: set[str] = set()
+    for value in dict.values(variables):
+        given = value.args.pos if isinstance(value, v.Obj) else [value]
+        for one in given:
+            if isinstance(one, v.Func):
+                found |= _names(list(run.body(one)))
+    return found
+
+
+def _reach(value: v.Value, found: set[int], depth: int = 0) -> None:
+    """An object, and those that its attributes hold."""
+    if isinstance(value, v.Inst) and value.birth not in found and depth < _DEEPEST:
+        found.add(value.birth)
+        for one in dict.values(value.attrs):
+            _reach(one, found, depth + 1)
 
 
 def _note(found: dict[Slot, int], holder: int, values: dict[str, v.Value], own: set[int]) -> None:

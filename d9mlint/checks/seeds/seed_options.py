@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, SeedEvent
+from d9mlint.interp.library.options import not_given
 from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
@@ -65,7 +66,8 @@ class SeedOptions:
         ]
         for _, key, one in sorted(found, key=lambda each: each[:2])[:1]:
             number = isinstance(one.value, int) and not isinstance(one.value, bool)
-            if number or one.value is None:
+            # Without a number, an option that a list of words in the program leaves out gives none.
+            if number or (one.value is None and key not in not_given(known, call.args)):
                 kept, site = self._kept(call.node)
                 value = f"{kept}.{key}" if kept else ""
                 self.options.append(SeedOption(one.option, value, number, site, self.run.steps))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from d9mlint.base.options import A_GPU
 from d9mlint.interp import order_groups, rng, shares, submodules
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
@@ -41,7 +42,7 @@ from d9mlint.interp.data import (
     takes_away,
     unpacked,
 )
-from d9mlint.interp.device_names import A_GPU, ACCELERATORS
+from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
@@ -1457,7 +1458,23 @@ def _instantiate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value |
         return None
     whole = args.kw.get("_recursive_")
     extra = {name: value for name, value in args.kw.items() if not name.startswith("_") and name != "config"}
+    older = _of_class(config)
+    if older is not None:
+        params = config.items.get("params") if isinstance(config, v.Mapping) else None
+        named = {} if not isinstance(params, v.Mapping) else params.items
+        is_open = params is not None and (not isinstance(params, v.Mapping) or params.open)
+        given = {key: value for key, value in named.items() if isinstance(key, str)}
+        func = reflection.at_path(interp, older, node)
+        return interp.call(func, v.Args(args.pos[1:], {**given, **extra}, dstar=is_open), node)
     return _built(interp, config, extra, node, whole is None or v.truth(whole) is not False)
+
+
+def _of_class(config: v.Value) -> str | None:
+    """The class that a part of a configuration names as Hydra did before 1.1: with its arguments in ``params``."""
+    if not isinstance(config, v.Mapping) or "_target_" in config.items:
+        return None
+    named = next((config.items[key] for key in ("class", "cls", "target") if key in config.items), None)
+    return named.value if isinstance(named, v.Lit) and isinstance(named.value, str) else None
 
 
 def _of_fields(config: v.Inst, depth: int = 0) -> v.Value:

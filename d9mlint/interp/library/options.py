@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -338,8 +338,9 @@ def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
         return None
     space = v.Obj(NAMESPACE, "", args, node)
     space.owner = owner
+    fixed = not_given(options, args)
     absent = {key: value for key, value in options.items() if is_absent(interp, value)}
-    space.attrs.update({key: value for key, value in options.items() if key not in absent})
+    space.attrs.update({key: fixed.get(key, value) for key, value in options.items() if key not in absent})
     if (isinstance(owner, v.Obj) and OPEN in owner.attrs) or args.get("namespace", 1) is not None:
         may_be_none(space.attrs)
     if absent:
@@ -347,6 +348,25 @@ def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
     if name == "parse_known_args":
         return v.Items("t", [space, v.UNKNOWN])
     return space
+
+
+def not_given(options: Mapping[str, v.Value], args: v.Args) -> dict[str, v.Lit]:
+    """The options that a list of words in the program, which stands for the command line, does not give, with their
+    defaults: these are what they are."""
+    words = args.get("args", 0)
+    if not isinstance(words, v.Items) or words.open:
+        return {}
+    texts = [one.value for one in words.elts if isinstance(one, v.Lit)]
+    given = {one.partition("=")[0] for one in texts if isinstance(one, str) and one.startswith("-")}
+    found = {key: one for key, one in options.items() if isinstance(one, v.Lit) and one.option}
+    # A short name of an option, or another one, is not known here.
+    if len(texts) < len(words.elts) or not given <= {one.option for one in found.values()}:
+        return {}
+    return {
+        key: v.Lit(one.value)
+        for key, one in found.items()
+        if one.option not in given and not isinstance(one.value, v.Sentinel)
+    }
 
 
 def holds_option(space: v.Obj, name: object) -> v.Lit:
