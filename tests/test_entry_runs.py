@@ -28,6 +28,7 @@ from d9mlint.interp.import_cache import ImportLog
 from d9mlint.interp.interpreter import Interp
 from d9mlint.interp.values import Mod
 from d9mlint.ir import bodies, nodes
+from d9mlint.ir.limits import with_deep_stack
 from d9mlint.project.modules import ModuleFile
 from d9mlint.store.executors import executor_for
 
@@ -89,6 +90,17 @@ LIBRARIES = {
         "        loss = model(x)\n    return tape.gradient(loss, model.trainable_variables)\n"
     ),
 }
+
+
+def test_frames_of_a_run_lie_in_one_block_of_memory() -> None:
+    def down(count: int) -> int:
+        return 1 + down(count - 1) if count else 0
+
+    assert with_deep_stack(lambda: down(500)) == 500
+    with pytest.raises(ZeroDivisionError):
+        with_deep_stack(lambda: 1 // down(0))
+    with pytest.raises(RecursionError):
+        with_deep_stack(lambda: down(100_000))
 
 
 def test_a_library_that_was_imported_before_is_imported_by_the_next_run_too() -> None:

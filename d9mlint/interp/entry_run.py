@@ -45,6 +45,7 @@ from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, SEEDED_BY_TRAINER, Sw
 from d9mlint.interp.trail import functions
 from d9mlint.interp.usage import flatten
 from d9mlint.ir import nodes as m
+from d9mlint.ir.limits import with_deep_stack
 from d9mlint.knowledge.versions import keep_oldest
 from d9mlint.project.entry_points import Entry, find_entries, imported_files, used_files
 from d9mlint.project.frameworks import started_by_name
@@ -386,13 +387,17 @@ class Analyzer:
         HEAP.push()
         HEAP.forget_patches()
         depth = HEAP.depth
-        try:
+
+        def follow() -> None:
             start(interp)
             hooks.run_rest(interp)
             replacing.run_rest(interp, TRAIN in interp.places)
             if TRAIN in interp.places:
                 own_gradients.take_gradients(interp)
             interp.listeners.tell(EndEvent())
+
+        try:
+            with_deep_stack(follow)
         except BudgetExceeded:
             pass  # the cut is noted
         except RecursionError:
