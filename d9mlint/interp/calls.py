@@ -142,7 +142,7 @@ from d9mlint.interp.library.options import PARSER, ChosenArgs, call_with_choices
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import MODULE, is_module, stands_for_engine
-from d9mlint.interp.methods import bind_method, named_from
+from d9mlint.interp.methods import NEW, bind_method, named_from
 from d9mlint.interp.missing_items import found_or
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
@@ -889,10 +889,27 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     dictionary = own_dicts.make(interp, cls, args, node)
     if dictionary is not None:
         return dictionary
+    new = cls.find(NEW)
+    if isinstance(new, v.Func) and not _is_made_otherwise(interp, cls):
+        return _made_by_new(interp, new, cls, args, node)
+    inst = _new_instance(interp, cls, args, node)
+    _initialize(interp, inst, args, node)
+    return inst
+
+
+def _new_instance(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Inst:
+    """An instance of which nothing has been set yet."""
     inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
     if interp.repeating and cls.find("forward") is not None:
         made_in_round(interp, inst)
     interp.listeners.tell(InstanceEvent(inst))
+    return inst
+
+
+def _initialize(interp: Interp, inst: v.Inst, args: v.Args, node: Any, by_new: bool = False) -> None:
+    """What the constructor of an instance sets. The library's class that the class is derived from is made here, unless the
+    ``__new__`` of the class has done so."""
+    cls = inst.cls
     init = cls.find("__init__")
     if init is not None:
         call(interp, bind_method(interp, init, inst, cls, node), args, node)
@@ -901,17 +918,73 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     else:
         if cls.fields:
             _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
-        for base in cls.external_bases()[:1]:
-            given = _given_by_parser(interp, interp.kb.canonical(base), inst, args, node)
-            keep_base(interp, inst, call_external(interp, base, given, node))
-            _call_when_made(interp, inst, interp.kb.canonical(base), node)
-        records.fill(inst, args)
+        if not by_new:
+            _make_base(interp, inst, args, node)
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
     functional_modules.set_up(interp, inst, node)
     _forget_devices(inst)
+
+
+def _make_base(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> None:
+    """What the library's class makes of its arguments from which the class of an instance is derived."""
+    for base in inst.cls.external_bases()[:1]:
+        given = _given_by_parser(interp, interp.kb.canonical(base), inst, args, node)
+        keep_base(interp, inst, call_external(interp, base, given, node))
+        _call_when_made(interp, inst, interp.kb.canonical(base), node)
+    records.fill(inst, args)
+
+
+def _is_made_otherwise(interp: Interp, cls: v.Cls) -> bool:
+    """Whether calling a class gives a class, or a member that there is."""
+    return enumerations.enumerates(interp, cls) or "builtins.type" in cls.external_bases()
+
+
+def _made_by_new(interp: Interp, new: v.Func, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
+    """What a class gives that has a ``__new__``: what that gives, initialized if it is an instance of the class."""
+    given = call(interp, new, v.Args([cls, *args.pos], args.kw, args.star, args.dstar), node)
+    if not interp.state.alive:
+        return v.UNKNOWN
+    made = [one for one in v.alternatives(given) if not _may_be_instance(one, cls)]
+    if not made:
+        # What the library's class makes of what it is given behaves as the class says.
+        inst = _new_instance(interp, cls, args, node)
+        _initialize(interp, inst, args, node, by_new=records.is_record(cls))
+        return inst
+    for one in made:
+        if isinstance(one, v.Inst) and cls in one.cls.mro():
+            if one.args is v.NO_ARGS and one.node is None:
+                one.args, one.node = args, node if isinstance(node, m.Call) else None
+            _initialize(interp, one, args, node, by_new=True)
+    return v.join(made)
+
+
+def _may_be_instance(value: v.Value, cls: v.Cls) -> bool:
+    """Whether a value is not known, or is what a library made for a class."""
+    return (
+        value is v.UNKNOWN
+        or isinstance(value, v.Member)
+        or (isinstance(value, v.Obj) and any(one is cls for one in value.args.values()))
+    )
+
+
+def _allocated(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Inst:
+    """``object.__new__(cls)``, ``super().__new__(cls, ...)`` where the base is a library's: it makes an instance of the
+    class. Where nothing else does, what it is given is what the library's class is made with."""
+    inst = _new_instance(interp, cls, v.NO_ARGS, None)
+    if cls.find("__init__") is None and (cls.external_bases() or records.is_record(cls)):
+        inst.args, inst.node = args, node if isinstance(node, m.Call) else None
+        _make_base(interp, inst, args, node)
     return inst
+
+
+def _class_to_make(interp: Interp, name: str, args: v.Args) -> v.Cls | None:
+    """The class of the program of which a method of a library's class makes an instance."""
+    cls = args.pos[0] if name == NEW and args.pos else None
+    if not isinstance(cls, v.Cls) or (interp.making and cls is interp.making[-1].metaclass):
+        return None
+    return cls
 
 
 def _raises(cls: v.Cls, args: v.Args, node: Any) -> bool:
@@ -1155,6 +1228,11 @@ def call_external(
 ) -> v.Value:
     """A library function or class, or the constructor of the one that the class of ``base_of`` is derived from."""
     receiver = args.pos[0] if args.pos and name.endswith(_INIT) else None
+    if name.endswith(_OF_NEW):
+        if (cls := _class_to_make(interp, NEW, args)) is not None:
+            return _allocated(interp, cls, args.rest(), node)
+        if interp.making and args.pos and args.pos[0] is interp.making[-1].metaclass:
+            return interp.making[-1]
     if isinstance(receiver, v.Inst):
         # The base class is named: ``Base.__init__(self, ...)``.
         given = v.Args(args.pos[1:], args.kw, args.star, args.dstar)
@@ -1394,7 +1472,7 @@ def _class_of(interp: Interp, api: str, args: v.Args) -> str:
     return parted.type_kept(interp, api, args) or interp.kb.result_type(api) or api
 
 
-_INIT = ".__init__"
+_INIT, _OF_NEW = ".__init__", ".__new__"
 
 
 def _handed_back(args: v.Args, moved: Runner) -> v.Value:
@@ -1855,6 +1933,9 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
         return own_dicts.inherited(interp, owner.receiver, name, args, node)
     if (elsewhere := processes.remote(interp, member, args, node)) is not None:
         return elsewhere
+    cls = _class_to_make(interp, name, args) if isinstance(owner, (v.Super, v.Cls)) else None
+    if cls is not None:
+        return _allocated(interp, cls, args.rest(), node)
     if isinstance(owner, v.Super) and name == "__init__":
         for base in owner_types(interp, owner)[:1]:
             built = owner.receiver if isinstance(owner.receiver, v.Inst) else None

@@ -81,6 +81,7 @@ from d9mlint.interp.library.settings_files import SETTINGS_METHODS
 from d9mlint.interp.library.strings import STRING_METHODS, substituted
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
+from d9mlint.interp.methods import NEW
 from d9mlint.interp.missing_attributes import has
 from d9mlint.interp.missing_items import found_or, is_there, take_out, take_over
 from d9mlint.interp.named_sizes import assignments
@@ -760,8 +761,12 @@ def _super(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     frame: Any = interp.frame
     while frame is not None and frame.func is None:
         frame = frame.caller
-    if frame is not None and frame.func.cls is not None and frame.func.receiver is not None:
-        return v.Super(frame.func.cls, frame.func.receiver)
+    if frame is not None and frame.func.cls is not None:
+        receiver = frame.func.receiver
+        if receiver is None and frame.func.fn.name == NEW and frame.func.fn.params:
+            receiver = frame.env.vars.get(frame.func.fn.params[0].name)
+        if receiver is not None:
+            return v.Super(frame.func.cls, receiver)
     return v.UNKNOWN
 
 

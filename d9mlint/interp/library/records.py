@@ -52,14 +52,19 @@ def make(interp: Interp, kind: v.Obj, args: v.Args, node: Any) -> v.Value | None
 
 def fill(inst: v.Inst, args: v.Args) -> None:
     """``class Point(namedtuple("Point", ["x", "y"]))``: what an instance is made with is what its fields hold."""
-    if inst.cls.find("__new__") is not None:
-        return
     for one in inst.cls.mro():
         for base in one.bases:
             if isinstance(base, v.Obj) and isinstance(base.data, Fields):
                 for place, name in enumerate(base.data.names):
                     inst.attrs[name] = args.get(name, place) or v.UNKNOWN
                 return
+
+
+def is_record(cls: v.Cls) -> bool:
+    """Whether a class is derived from one of named tuples that a call has made."""
+    return any(
+        isinstance(base, v.Obj) and isinstance(base.data, Fields) for one in cls.mro() for base in one.bases
+    )
 
 
 def _names(cls: v.Cls) -> tuple[str, ...]:
