@@ -428,7 +428,7 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     if (
         isinstance(value, v.Mapping)
         and value.items
-        and not value.open
+        and not value.goes_on()
         and all(isinstance(k, str) for k in value.items)
     ):
         return [v.Lit(key) for key in value.items]

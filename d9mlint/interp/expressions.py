@@ -295,7 +295,9 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return inst.cls
     if name == "__dict__":
         # Libraries give objects of classes that are derived from theirs further attributes.
-        more = bool(inst.cls.external_bases()) or interp.mentions(_SET_BY_TEXT)
+        more = bool(inst.cls.external_bases())
+        if not more and interp.mentions(_SET_BY_TEXT):
+            more = v.PERHAPS_MORE
         return v.Mapping(inst.attrs, open=more)
     if found is not None:
         return bind_method(interp, found, inst, inst.cls, node)

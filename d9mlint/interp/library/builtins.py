@@ -1055,14 +1055,16 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         defined = _defined_in(module, name == "items")
         if defined is not None:
             return defined
+    more = owner.goes_on() and owner.open
+    held = [(key, one) for key, one in owner.items.items() if key is not v.MORE]
     if name == "items":
         pairs: list[v.Value] = [
-            v.Items("t", [v.Lit(k) if isinstance(k, str) else v.UNKNOWN, x]) for k, x in owner.items.items()
+            v.Items("t", [v.Lit(key) if isinstance(key, str) else v.UNKNOWN, one]) for key, one in held
         ]
-        return v.Items("l", pairs, owner.open)
+        return v.Items("l", pairs, more)
     if name == "keys":
-        return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, (str, int, float))], owner.open)
-    return v.Items("l", list(owner.items.values()), owner.open)
+        return v.Items("l", [v.Lit(key) for key, _ in held if isinstance(key, (str, int, float))], more)
+    return v.Items("l", [one for _, one in held], more)
 
 
 def _defined_in(module: v.Mod, items: bool) -> v.Value | None:
