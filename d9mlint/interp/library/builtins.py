@@ -51,6 +51,7 @@ from d9mlint.interp.library import own_paths, records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.config_files import STORED
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
+from d9mlint.interp.library.field_copies import FIELD_METHODS, FIELD_MODELS
 from d9mlint.interp.library.hooks import HOOK_METHODS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
@@ -1657,13 +1658,16 @@ MODELS: dict[str, Model] = {
     "omegaconf.OmegaConf.to_container": _plain_container,
     "omegaconf.OmegaConf.to_object": _plain_container,
     "dataclasses.asdict": _as_dict,
+    **FIELD_MODELS,
     "attr.asdict": _as_dict,
     "attrs.asdict": _as_dict,
 }
 
 METHOD_MODELS: dict[str, MethodModel] = {
     "*.__getattribute__": _getattribute,
+    "*.__class__": _same_kind,
     **CONTAINER_METHODS,
+    **FIELD_METHODS,
     **submodules.MODULE_METHODS,
     **STRING_METHODS,
     **REFLECTION_METHODS,
