@@ -100,6 +100,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.failing import has_raised
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.kinds import TYPE, kind_of_container
 from d9mlint.interp.library import (
     asked_states,
     bindings,
@@ -408,7 +409,11 @@ def call_function(
         if not interp.gradient_calls.get(name):
             interp.gradient_calls[name] = tensors.no_gradient(interp) is not True
     running = name
-    if name in interp.active:
+    if name in interp.active and (
+        deeper := recursion.level_inside(name, args, interp.active) if _is_run_seldom(interp, func) else None
+    ):
+        running = deeper
+    elif name in interp.active:
         later = recursion.other_arguments(func.receiver, args, interp.active[name])
         running = recursion.again(name)
         if later is None or running in interp.active:
@@ -556,7 +561,7 @@ def call_function(
         # Who calls it is not known, nor that the order is of no account there.
         interp.orders.decide(interp.orders.handed_out(result))
     if name in interp.recursions or recursion.again(name) in interp.recursions:
-        result = recursion.closed(result, act.start, running != name)
+        result = recursion.closed(result, act.start, running == recursion.again(name))
     HEAP.pop()
     interp.rounds = rounds
     interp.recursions.discard(running)
@@ -584,6 +589,12 @@ def call_function(
     interp.recursions |= outer_recursions
     interp.lost, interp.exits = lost, exits
     return result
+
+
+def _is_run_seldom(interp: Interp, func: v.Func) -> bool:
+    """Whether a function has been run in so few circumstances that it may be run for each of some elements."""
+    spent = interp.spent.get((func.key, made_again.called_by(func)))
+    return spent is None or spent[0] < MAX_RUNS
 
 
 def _doubts(interp: Interp, receiver: v.Value | None, args: v.Args) -> bool | tuple[int, ...]:
@@ -2526,6 +2537,8 @@ def _given_back(role: RoleEntry | None, args: v.Args) -> v.Value | None:
 
 
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    if obj.api == TYPE and obj.args.pos and (kind := kind_of_container(obj.args.pos[0])):
+        return call_external(interp, kind, args, node)
     if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         # `batch.name` is what is in it by that name until it is called.
         dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name

@@ -45,7 +45,15 @@ from d9mlint.interp.device_names import A_GPU, ACCELERATORS
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
-from d9mlint.interp.kinds import class_of, has_weight, instance_of, is_abstract, is_class, subclass_of
+from d9mlint.interp.kinds import (
+    class_of,
+    has_weight,
+    instance_of,
+    is_abstract,
+    is_class,
+    kind_of_container,
+    subclass_of,
+)
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import own_paths, records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
@@ -258,7 +266,7 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if api != "builtins.map" or len(args.pos) != 2 or args.star:
         return None
     function, given = args.pos
-    if isinstance(function, v.Func | v.Partial) and _are_entries(given):
+    if isinstance(function, v.Func | v.Partial) and (_are_entries(given) or _are_tensors(given)):
         with interp.within(CALLED_BACK, EACH_ELEMENT):
             return v.Items("l", [interp.call(function, v.Args([one]), node) for one in given.elts])
     if isinstance(function, v.Ext) and function.name == HASHING:
@@ -284,6 +292,16 @@ def _are_entries(value: v.Value) -> TypeGuard[v.Items]:
         return False
     return all(
         isinstance(one, v.Items) and len(one.elts) == 2 and isinstance(one.elts[0], v.Lit)
+        for one in value.elts
+    )
+
+
+def _are_tensors(value: v.Value) -> TypeGuard[v.Items]:
+    """Whether a value has a few elements, of which all are known: tensors, and containers of these or of others."""
+    if not isinstance(value, v.Items) or value.open or value.kind == "s" or not 0 < len(value.elts) <= _MOST:
+        return False
+    return all(
+        isinstance(one, (v.Items, v.Mapping)) or (isinstance(one, v.Obj) and one.type == TENSOR)
         for one in value.elts
     )
 
@@ -707,6 +725,12 @@ _CONTAINERS = {"l": list, "t": tuple, "s": set}
 def _type(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``type(value)``, where its class is known."""
     return class_of(interp, args.pos[0]) if len(args.pos) == 1 and not args.star else None
+
+
+def _same_kind(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``values.__class__(others)``, as ``type(values)(others)``."""
+    kind = kind_of_container(owner)
+    return interp.call(v.Ext(kind), args, node) if kind else None
 
 
 def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
