@@ -46,7 +46,7 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
 from d9mlint.interp.frames import Frame
-from d9mlint.interp.given_instead import goes_on_with_numbers, switch, unless_option
+from d9mlint.interp.given_instead import given_by_default, goes_on_with_numbers, switch, unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.kinds import class_of, has_weight
 from d9mlint.interp.library import given_files, own_dicts, own_paths
@@ -586,8 +586,19 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
     outcome = [left]
     needed = known == (node.op == "and")
     runs: list[Callable[[], None]] = [lambda: outcome.append(interp.eval(node.right)), lambda: None]
-    interp.branch(runs, keep=0 if needed else 1, option=v.option_of(left))
-    return outcome[-1] if needed or _is_never_true(node, outcome[-1]) else left
+    option = v.option_of(left)
+    interp.branch(runs, keep=0 if needed else 1, option=option)
+    right = outcome[-1]
+    if (
+        needed
+        and node.op == "or"
+        and isinstance(right, v.Lit)
+        and isinstance(left, v.Lit)
+        and not right.option
+    ):
+        # `option or default`: what stands there if the option is not given.
+        return given_by_default(interp, right, option)
+    return right if needed or _is_never_true(node, right) else left
 
 
 def _is_never_true(node: m.BoolOp, right: v.Value) -> bool:
