@@ -1303,6 +1303,9 @@ def _call_external(
     trained = roles.get("trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
+    of_argument = roles.get("calls-method-of")
+    if of_argument is not None:
+        own_methods.run_of_argument(interp, of_argument, args, node, passes_on=False)
     written = roles.get("exports")
     if written is not None:
         unknown_models.exported(interp, args.get(written.arg, written.pos), node)
@@ -2119,6 +2122,8 @@ def _call_member(
     elif method.runs is not None and isinstance(owner, v.Cls):
         # The library makes the object, and gives something else.
         own_methods.run(interp, blank_instance(interp, owner), method.runs, args, node)
+    if (of_argument := interp.kb.role(method.api, "calls-method-of")) is not None:
+        own_methods.run_of_argument(interp, of_argument, args, node, passes_on=True)
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
     if isinstance(owner, (v.Obj, v.Inst)) and (

@@ -87,6 +87,7 @@ Role = Literal[
     "calls-in-inference",
     "calls-in-training",
     "calls-aside",
+    "calls-method-of",
     "calls-for-each",
     "calls-held",
     "calls-later",
