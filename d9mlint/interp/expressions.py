@@ -875,6 +875,9 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if all(isinstance(x, v.Lit) and isinstance(x.value, (str, int)) for x in values):
         option = next((x.option for x in values if isinstance(x, v.Lit) and x.option), "")
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
+    several = _one_of_texts(values)
+    if several is not None:
+        return several
     if any(isinstance(value, v.Obj) and value.type == tensors.TENSOR for value in values):
         interp.listeners.tell(LookedAtEvent(values))
     text = v.text(values[0], values[-1])
@@ -887,6 +890,25 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
         text.attrs[DIFFERS_BY] = differing
     written = interp.orders.any or any(map(is_set, values))
     return interp.orders.formatted(interp, values, text, node) if written else text
+
+
+def _one_of_texts(values: list[v.Value]) -> v.Value | None:
+    """What a formatted string is where one of its parts is one of several texts, as what an option has to be; None for any
+    other."""
+    chosen = [at for at, value in enumerate(values) if isinstance(value, v.AnyOf)]
+    if len(chosen) != 1 or not all(
+        isinstance(one, v.Lit) and isinstance(one.value, (str, int))
+        for value in values
+        for one in v.alternatives(value)
+    ):
+        return None
+    at = chosen[0]
+    texts: list[v.Value] = []
+    for one in v.alternatives(values[at]):
+        written = [*values[:at], one, *values[at + 1 :]]
+        option = next((v.option_of(x) for x in written if v.option_of(x)), "")
+        texts.append(v.Lit("".join(str(x.value) for x in written if isinstance(x, v.Lit)), option))
+    return v.join(texts)
 
 
 def _star(interp: Interp, node: m.Star) -> v.Value:
