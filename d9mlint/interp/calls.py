@@ -81,7 +81,9 @@ from d9mlint.interp.data import (
     is_entropy,
     put_on_device,
 )
-from d9mlint.interp.devices import Runner, runner, runner_of
+from d9mlint.interp.device_names import ACCELERATORS, DEVICES
+from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, runner, runner_of
+from d9mlint.interp.devices import named as named_device
 from d9mlint.interp.emptiness import GOING_THROUGH, is_empty
 from d9mlint.interp.events import (
     AnswerEvent,
@@ -160,6 +162,7 @@ from d9mlint.interp.usage import (
     use_base,
     use_object,
 )
+from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
 from d9mlint.ir.endings import ends_program
@@ -2683,6 +2686,8 @@ def enter(
             names.append(one.api)
             if one.api in (graph_devices.DEVICE, "torch.device") and one.args.pos:
                 devices[-1] = _device(interp, one, node)
+            if one.api == DEVICE and (place := named_device(interp, one)) in DEVICES:
+                restores.append(_made_there(interp, place, node))
             if is_gradient_switch(one):
                 names += _gradient_context(one.args.get("mode", 0))
                 restores.append(partial(interp.reset_mode, QUIET, recorded))
@@ -2715,6 +2720,17 @@ def enter(
     surely_cpu = all(CPU_CONTEXT in each for each in devices)
     names += [name for each in devices for name in each if name != CPU_CONTEXT or surely_cpu]
     return Entered(value, names)
+
+
+def _made_there(interp: Interp, place: str, node: Any) -> Callable[[], None]:
+    """``with torch.device("cuda")``: what is made inside is there. Gives what restores the default device."""
+    before = interp.state.modes.get(DEFAULT_DEVICE)
+    interp.set_mode(DEFAULT_DEVICE, v.Lit(place), node)
+    if place in ACCELERATORS:
+        # Models that are made inside stay there.
+        interp.flag(MODELS_MOVED, node)
+        interp.set_mode(MODELS_MOVED, v.TRUE, node)
+    return partial(interp.reset_mode, DEFAULT_DEVICE, before)
 
 
 def _restore(interp: Interp, kept: dict[str, Rng]) -> None:

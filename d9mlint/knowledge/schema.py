@@ -1195,7 +1195,7 @@ class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     id: str
     apis: list[str]
-    gives: Literal["cpu", "cuda", "xpu", "mps", "owner", "argument"]
+    gives: Literal["cpu", "cuda", "xpu", "mps", "owner", "argument", "default"]
     note: str = ""
     provenance: list[str] = []
 
