@@ -211,7 +211,7 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         return call_member(interp, func, args, node)
     if isinstance(func, v.Cls):
         member = enumerations.by_value(interp, func, args)
-        return instantiate(interp, func, args, node) if member is None else member
+        return _call_class(interp, func, args, node) if member is None else member
     if isinstance(func, v.Partial):
         merged = v.Args(
             [*func.args.pos, *args.pos],
@@ -887,6 +887,16 @@ def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any
 # ------------------------------------------------------------------------------ classes and instances
 
 
+def _call_class(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
+    """What calling a class gives: its metaclass may give an object that was made before."""
+    found = cls.metaclass.find("__call__") if cls.metaclass is not None else None
+    if isinstance(found, v.Func):
+        given = call(interp, found.bind(cls), args, node)
+        if given is not v.UNKNOWN or not interp.state.alive:
+            return given
+    return instantiate(interp, cls, args, node)
+
+
 def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     """Make an instance: run ``__init__``, fill dataclass fields, or run what a library base does."""
     if (
@@ -1242,6 +1252,8 @@ def call_external(
 ) -> v.Value:
     """A library function or class, or the constructor of the one that the class of ``base_of`` is derived from."""
     receiver = args.pos[0] if args.pos and name.endswith(_INIT) else None
+    if name == _CALL_OF_TYPE and args.pos and isinstance(args.pos[0], v.Cls):
+        return instantiate(interp, args.pos[0], args.rest(), node)
     if name.endswith(_OF_NEW):
         if (cls := _class_to_make(interp, NEW, args)) is not None:
             return _allocated(interp, cls, args.rest(), node)
@@ -1489,6 +1501,7 @@ def _class_of(interp: Interp, api: str, args: v.Args) -> str:
     return parted.type_kept(interp, api, args) or interp.kb.result_type(api) or api
 
 
+_CALL_OF_TYPE = "builtins.type.__call__"
 _INIT, _OF_NEW = ".__init__", ".__new__"
 
 
@@ -1950,6 +1963,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
         return own_dicts.inherited(interp, owner.receiver, name, args, node)
     if (elsewhere := processes.remote(interp, member, args, node)) is not None:
         return elsewhere
+    if isinstance(owner, v.Super) and name == "__call__" and isinstance(owner.receiver, v.Cls):
+        return instantiate(interp, owner.receiver, args, node)
     cls = _class_to_make(interp, name, args) if isinstance(owner, (v.Super, v.Cls)) else None
     if cls is not None:
         return _allocated(interp, cls, args.rest(), node)

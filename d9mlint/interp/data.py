@@ -453,6 +453,13 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     return None if other is None else [tensors.make(tensors.PART, shapes.form(value)), other]
 
 
+def _item_of_class(cls: v.Cls) -> v.Func | None:
+    """The method that gives ``Models[name]`` of a class: of its metaclass, or of its own."""
+    of_metaclass = cls.metaclass.find("__getitem__") if cls.metaclass is not None else None
+    found = of_metaclass or cls.find("__class_getitem__")
+    return found.bind(cls) if isinstance(found, v.Func) else None
+
+
 def _field_at(held: list[v.Value], index: v.Value) -> v.Value:
     at = index.value if isinstance(index, v.Lit) and isinstance(index.value, int) else None
     return held[at] if at is not None and -len(held) <= at < len(held) else v.join(held)
@@ -890,6 +897,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Func) and value.decorated:
         # ``kernel[grid](x)``: no function has items as it was written.
         return v.Obj(v.KERNEL, "", v.Args([value]))
+    if isinstance(value, v.Cls) and (method := _item_of_class(value)) is not None:
+        given = interp.call(method, v.Args([index]), node)
+        if given is not v.UNKNOWN:
+            return given
     if isinstance(value, v.Cls) and _takes_types(interp, value):
         # ``class Agent(Base[int])``
         return value

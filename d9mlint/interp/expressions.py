@@ -101,6 +101,10 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         return _mod_attribute(interp, value, name)
     if isinstance(value, v.Cls):
         found = value.find(name)
+        if found is None and value.metaclass is not None:
+            of_metaclass = value.metaclass.find(name)
+            if of_metaclass is not None:
+                return bind_method(interp, of_metaclass, value, value.metaclass, node)
         if found is None:
             return value if name == "value" else _class_extra(value, name)
         if isinstance(found, v.Func) and is_decorated(found, "builtins.classmethod"):

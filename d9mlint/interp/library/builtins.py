@@ -682,6 +682,16 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return is_there(owner.items[name])
         if isinstance(owner, v.Inst) and isinstance(name, str) and has(interp, owner, name) is False:
             return v.FALSE
+        if (
+            isinstance(owner, v.Cls)
+            and interp.making
+            and owner is interp.making[-1]
+            and not owner.external_bases()
+        ):
+            # Nothing but the metaclass that makes it has given it anything.
+            of_metaclass = owner.metaclass.find(name) if owner.metaclass is not None else None
+            if not hasattr(type, name):
+                return v.Lit(owner.find(name) is not None or of_metaclass is not None)
         if isinstance(name, str) and _is_no_attribute(interp, node, owner, name):
             return v.FALSE
         if isinstance(name, str) and (
