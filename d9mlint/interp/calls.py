@@ -111,6 +111,7 @@ from d9mlint.interp.library import (
     commands,
     configs,
     configured_parts,
+    coroutines,
     dispatching,
     environments,
     estimators,
@@ -201,7 +202,11 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         if func.decorated and dispatching.dispatches(func):
             return call(interp, v.join(dispatching.chosen(interp, func, args), v.MAX_CANDIDATES), args, node)
         before = HEAP.clock
-        result = call_function(interp, func, args, node)
+        if func.fn.is_async and not func.fn.is_generator:
+            with coroutines.as_task(interp, node):
+                result = call_function(interp, func, args, node)
+        else:
+            result = call_function(interp, func, args, node)
         if interp.orders.any:
             interp.orders.returned(interp, func, args, result, node, before)
         if func.decorated and commands.is_group(func):
@@ -449,6 +454,7 @@ def call_function(
         interp.orders.key(),
         interp.sharing,
         interp.sharing_files,
+        interp.tasks,
         interp.among_processes,
     )
     outcomes = interp.memo.setdefault(key, [])

@@ -49,7 +49,7 @@ from d9mlint.interp.frames import Frame
 from d9mlint.interp.given_instead import given_by_default, goes_on_with_numbers, switch, unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.kinds import class_of, has_weight
-from d9mlint.interp.library import given_files, own_dicts, own_paths
+from d9mlint.interp.library import coroutines, given_files, own_dicts, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
@@ -923,6 +923,8 @@ def _star(interp: Interp, node: m.Star) -> v.Value:
 def _wait(interp: Interp, node: m.Wait) -> v.Value:
     value = interp.eval(node.value) if node.value is not None else v.NONE
     if node.kind == "await":
+        if node.value is not None:
+            coroutines.waited(interp, node.value)
         return value
     if interp.orders.any or isinstance(value, v.Items):
         interp.orders.yielded(interp, node, value)
