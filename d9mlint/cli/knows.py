@@ -294,7 +294,11 @@ def _runner(entry: RunnerEntry) -> Iterator[str]:
 
 def _device(entry: DeviceEntry) -> Iterator[str]:
     yield ", ".join(entry.apis)
-    meant = {"owner": "of the object that has it", "argument": "that its argument names"}
+    meant = {
+        "owner": "of the object that has it",
+        "argument": "that its argument names",
+        "default": "on which tensors are made where none is named",
+    }
     yield f"  names the device {meant.get(entry.gives, entry.gives)}"
 
 

@@ -81,7 +81,9 @@ from d9mlint.interp.data import (
     is_entropy,
     put_on_device,
 )
-from d9mlint.interp.devices import Runner, runner, runner_of
+from d9mlint.interp.device_names import ACCELERATORS, DEVICES
+from d9mlint.interp.devices import DEFAULT_DEVICE, DEVICE, Runner, runner, runner_of
+from d9mlint.interp.devices import named as named_device
 from d9mlint.interp.emptiness import GOING_THROUGH, is_empty
 from d9mlint.interp.events import (
     AnswerEvent,
@@ -100,6 +102,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.failing import has_raised
 from d9mlint.interp.frames import MAX_DEPTH, MAX_IMPORT_STEPS, Frame
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.kinds import TYPE, kind_of_container
 from d9mlint.interp.library import (
     asked_states,
     bindings,
@@ -108,6 +111,7 @@ from d9mlint.interp.library import (
     commands,
     configs,
     configured_parts,
+    coroutines,
     dispatching,
     environments,
     estimators,
@@ -142,7 +146,7 @@ from d9mlint.interp.library.options import PARSER, ChosenArgs, call_with_choices
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import MODULE, is_module, stands_for_engine
-from d9mlint.interp.methods import bind_method, named_from
+from d9mlint.interp.methods import NEW, bind_method, named_from
 from d9mlint.interp.missing_items import found_or
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
@@ -159,6 +163,7 @@ from d9mlint.interp.usage import (
     use_base,
     use_object,
 )
+from d9mlint.interp.weights_on_cpu import MODELS_MOVED
 from d9mlint.ir import nodes as m
 from d9mlint.ir.edited import SMALL_BODY
 from d9mlint.ir.endings import ends_program
@@ -197,7 +202,11 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         if func.decorated and dispatching.dispatches(func):
             return call(interp, v.join(dispatching.chosen(interp, func, args), v.MAX_CANDIDATES), args, node)
         before = HEAP.clock
-        result = call_function(interp, func, args, node)
+        if func.fn.is_async and not func.fn.is_generator:
+            with coroutines.as_task(interp, node):
+                result = call_function(interp, func, args, node)
+        else:
+            result = call_function(interp, func, args, node)
         if interp.orders.any:
             interp.orders.returned(interp, func, args, result, node, before)
         if func.decorated and commands.is_group(func):
@@ -207,7 +216,7 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         return call_member(interp, func, args, node)
     if isinstance(func, v.Cls):
         member = enumerations.by_value(interp, func, args)
-        return instantiate(interp, func, args, node) if member is None else member
+        return _call_class(interp, func, args, node) if member is None else member
     if isinstance(func, v.Partial):
         merged = v.Args(
             [*func.args.pos, *args.pos],
@@ -408,7 +417,11 @@ def call_function(
         if not interp.gradient_calls.get(name):
             interp.gradient_calls[name] = tensors.no_gradient(interp) is not True
     running = name
-    if name in interp.active:
+    if name in interp.active and (
+        deeper := recursion.level_inside(name, args, interp.active) if _is_run_seldom(interp, func) else None
+    ):
+        running = deeper
+    elif name in interp.active:
         later = recursion.other_arguments(func.receiver, args, interp.active[name])
         running = recursion.again(name)
         if later is None or running in interp.active:
@@ -441,6 +454,7 @@ def call_function(
         interp.orders.key(),
         interp.sharing,
         interp.sharing_files,
+        interp.tasks,
         interp.among_processes,
     )
     outcomes = interp.memo.setdefault(key, [])
@@ -556,7 +570,7 @@ def call_function(
         # Who calls it is not known, nor that the order is of no account there.
         interp.orders.decide(interp.orders.handed_out(result))
     if name in interp.recursions or recursion.again(name) in interp.recursions:
-        result = recursion.closed(result, act.start, running != name)
+        result = recursion.closed(result, act.start, running == recursion.again(name))
     HEAP.pop()
     interp.rounds = rounds
     interp.recursions.discard(running)
@@ -584,6 +598,12 @@ def call_function(
     interp.recursions |= outer_recursions
     interp.lost, interp.exits = lost, exits
     return result
+
+
+def _is_run_seldom(interp: Interp, func: v.Func) -> bool:
+    """Whether a function has been run in so few circumstances that it may be run for each of some elements."""
+    spent = interp.spent.get((func.key, made_again.called_by(func)))
+    return spent is None or spent[0] < MAX_RUNS
 
 
 def _doubts(interp: Interp, receiver: v.Value | None, args: v.Args) -> bool | tuple[int, ...]:
@@ -873,6 +893,16 @@ def decorate_class(interp: Interp, decorator: v.Value, value: v.Value, node: Any
 # ------------------------------------------------------------------------------ classes and instances
 
 
+def _call_class(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
+    """What calling a class gives: its metaclass may give an object that was made before."""
+    found = cls.metaclass.find("__call__") if cls.metaclass is not None else None
+    if isinstance(found, v.Func):
+        given = call(interp, found.bind(cls), args, node)
+        if given is not v.UNKNOWN or not interp.state.alive:
+            return given
+    return instantiate(interp, cls, args, node)
+
+
 def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     """Make an instance: run ``__init__``, fill dataclass fields, or run what a library base does."""
     if (
@@ -889,10 +919,27 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     dictionary = own_dicts.make(interp, cls, args, node)
     if dictionary is not None:
         return dictionary
+    new = cls.find(NEW)
+    if isinstance(new, v.Func) and not _is_made_otherwise(interp, cls):
+        return _made_by_new(interp, new, cls, args, node)
+    inst = _new_instance(interp, cls, args, node)
+    _initialize(interp, inst, args, node)
+    return inst
+
+
+def _new_instance(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Inst:
+    """An instance of which nothing has been set yet."""
     inst = v.Inst(cls, args, node if isinstance(node, m.Call) else None)
     if interp.repeating and cls.find("forward") is not None:
         made_in_round(interp, inst)
     interp.listeners.tell(InstanceEvent(inst))
+    return inst
+
+
+def _initialize(interp: Interp, inst: v.Inst, args: v.Args, node: Any, by_new: bool = False) -> None:
+    """What the constructor of an instance sets. The library's class that the class is derived from is made here, unless the
+    ``__new__`` of the class has done so."""
+    cls = inst.cls
     init = cls.find("__init__")
     if init is not None:
         call(interp, bind_method(interp, init, inst, cls, node), args, node)
@@ -901,17 +948,73 @@ def instantiate(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
     else:
         if cls.fields:
             _dataclass_fields(interp, inst, args, not functional_modules.sets_up(interp, cls))
-        for base in cls.external_bases()[:1]:
-            given = _given_by_parser(interp, interp.kb.canonical(base), inst, args, node)
-            keep_base(interp, inst, call_external(interp, base, given, node))
-            _call_when_made(interp, inst, interp.kb.canonical(base), node)
-        records.fill(inst, args)
+        if not by_new:
+            _make_base(interp, inst, args, node)
     post = cls.find("__post_init__")
     if post is not None and init is None:
         call(interp, bind_method(interp, post, inst, cls, node), v.NO_ARGS, node)
     functional_modules.set_up(interp, inst, node)
     _forget_devices(inst)
+
+
+def _make_base(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> None:
+    """What the library's class makes of its arguments from which the class of an instance is derived."""
+    for base in inst.cls.external_bases()[:1]:
+        given = _given_by_parser(interp, interp.kb.canonical(base), inst, args, node)
+        keep_base(interp, inst, call_external(interp, base, given, node))
+        _call_when_made(interp, inst, interp.kb.canonical(base), node)
+    records.fill(inst, args)
+
+
+def _is_made_otherwise(interp: Interp, cls: v.Cls) -> bool:
+    """Whether calling a class gives a class, or a member that there is."""
+    return enumerations.enumerates(interp, cls) or "builtins.type" in cls.external_bases()
+
+
+def _made_by_new(interp: Interp, new: v.Func, cls: v.Cls, args: v.Args, node: Any) -> v.Value:
+    """What a class gives that has a ``__new__``: what that gives, initialized if it is an instance of the class."""
+    given = call(interp, new, v.Args([cls, *args.pos], args.kw, args.star, args.dstar), node)
+    if not interp.state.alive:
+        return v.UNKNOWN
+    made = [one for one in v.alternatives(given) if not _may_be_instance(one, cls)]
+    if not made:
+        # What the library's class makes of what it is given behaves as the class says.
+        inst = _new_instance(interp, cls, args, node)
+        _initialize(interp, inst, args, node, by_new=records.is_record(cls))
+        return inst
+    for one in made:
+        if isinstance(one, v.Inst) and cls in one.cls.mro():
+            if one.args is v.NO_ARGS and one.node is None:
+                one.args, one.node = args, node if isinstance(node, m.Call) else None
+            _initialize(interp, one, args, node, by_new=True)
+    return v.join(made)
+
+
+def _may_be_instance(value: v.Value, cls: v.Cls) -> bool:
+    """Whether a value is not known, or is what a library made for a class."""
+    return (
+        value is v.UNKNOWN
+        or isinstance(value, v.Member)
+        or (isinstance(value, v.Obj) and any(one is cls for one in value.args.values()))
+    )
+
+
+def _allocated(interp: Interp, cls: v.Cls, args: v.Args, node: Any) -> v.Inst:
+    """``object.__new__(cls)``, ``super().__new__(cls, ...)`` where the base is a library's: it makes an instance of the
+    class. Where nothing else does, what it is given is what the library's class is made with."""
+    inst = _new_instance(interp, cls, v.NO_ARGS, None)
+    if cls.find("__init__") is None and (cls.external_bases() or records.is_record(cls)):
+        inst.args, inst.node = args, node if isinstance(node, m.Call) else None
+        _make_base(interp, inst, args, node)
     return inst
+
+
+def _class_to_make(interp: Interp, name: str, args: v.Args) -> v.Cls | None:
+    """The class of the program of which a method of a library's class makes an instance."""
+    cls = args.pos[0] if name == NEW and args.pos else None
+    if not isinstance(cls, v.Cls) or (interp.making and cls is interp.making[-1].metaclass):
+        return None
+    return cls
 
 
 def _raises(cls: v.Cls, args: v.Args, node: Any) -> bool:
@@ -1155,6 +1258,13 @@ def call_external(
 ) -> v.Value:
     """A library function or class, or the constructor of the one that the class of ``base_of`` is derived from."""
     receiver = args.pos[0] if args.pos and name.endswith(_INIT) else None
+    if name == _CALL_OF_TYPE and args.pos and isinstance(args.pos[0], v.Cls):
+        return instantiate(interp, args.pos[0], args.rest(), node)
+    if name.endswith(_OF_NEW):
+        if (cls := _class_to_make(interp, NEW, args)) is not None:
+            return _allocated(interp, cls, args.rest(), node)
+        if interp.making and args.pos and args.pos[0] is interp.making[-1].metaclass:
+            return interp.making[-1]
     if isinstance(receiver, v.Inst):
         # The base class is named: ``Base.__init__(self, ...)``.
         given = v.Args(args.pos[1:], args.kw, args.star, args.dstar)
@@ -1214,6 +1324,9 @@ def _call_external(
     trained = roles.get("trains-parameters")
     if trained is not None:
         unknown_models.optimized(interp, args.get(trained.arg, trained.pos), node)
+    of_argument = roles.get("calls-method-of")
+    if of_argument is not None:
+        own_methods.run_of_argument(interp, of_argument, args, node, passes_on=False)
     written = roles.get("exports")
     if written is not None:
         unknown_models.exported(interp, args.get(written.arg, written.pos), node)
@@ -1394,7 +1507,8 @@ def _class_of(interp: Interp, api: str, args: v.Args) -> str:
     return parted.type_kept(interp, api, args) or interp.kb.result_type(api) or api
 
 
-_INIT = ".__init__"
+_CALL_OF_TYPE = "builtins.type.__call__"
+_INIT, _OF_NEW = ".__init__", ".__new__"
 
 
 def _handed_back(args: v.Args, moved: Runner) -> v.Value:
@@ -1855,6 +1969,11 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
         return own_dicts.inherited(interp, owner.receiver, name, args, node)
     if (elsewhere := processes.remote(interp, member, args, node)) is not None:
         return elsewhere
+    if isinstance(owner, v.Super) and name == "__call__" and isinstance(owner.receiver, v.Cls):
+        return instantiate(interp, owner.receiver, args, node)
+    cls = _class_to_make(interp, name, args) if isinstance(owner, (v.Super, v.Cls)) else None
+    if cls is not None:
+        return _allocated(interp, cls, args.rest(), node)
     if isinstance(owner, v.Super) and name == "__init__":
         for base in owner_types(interp, owner)[:1]:
             built = owner.receiver if isinstance(owner.receiver, v.Inst) else None
@@ -2031,6 +2150,8 @@ def _call_member(
     elif method.runs is not None and isinstance(owner, v.Cls):
         # The library makes the object, and gives something else.
         own_methods.run(interp, blank_instance(interp, owner), method.runs, args, node)
+    if (of_argument := interp.kb.role(method.api, "calls-method-of")) is not None:
+        own_methods.run_of_argument(interp, of_argument, args, node, passes_on=True)
     if method.steps is not None and isinstance(owner, v.Inst):
         own_methods.run_with_model(interp, owner, method.steps, node)
     if isinstance(owner, (v.Obj, v.Inst)) and (
@@ -2451,6 +2572,8 @@ def _given_back(role: RoleEntry | None, args: v.Args) -> v.Value | None:
 
 
 def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value:
+    if obj.api == TYPE and obj.args.pos and (kind := kind_of_container(obj.args.pos[0])):
+        return call_external(interp, kind, args, node)
     if obj.api == tensors.BATCH and isinstance(node, m.Call) and isinstance(node.func, (m.Name, m.Attr)):
         # `batch.name` is what is in it by that name until it is called.
         dotted = node.func.id if isinstance(node.func, m.Name) else node.func.name
@@ -2590,6 +2713,8 @@ def enter(
             names.append(one.api)
             if one.api in (graph_devices.DEVICE, "torch.device") and one.args.pos:
                 devices[-1] = _device(interp, one, node)
+            if one.api == DEVICE and (place := named_device(interp, one)) in DEVICES:
+                restores.append(_made_there(interp, place, node))
             if is_gradient_switch(one):
                 names += _gradient_context(one.args.get("mode", 0))
                 restores.append(partial(interp.reset_mode, QUIET, recorded))
@@ -2622,6 +2747,17 @@ def enter(
     surely_cpu = all(CPU_CONTEXT in each for each in devices)
     names += [name for each in devices for name in each if name != CPU_CONTEXT or surely_cpu]
     return Entered(value, names)
+
+
+def _made_there(interp: Interp, place: str, node: Any) -> Callable[[], None]:
+    """``with torch.device("cuda")``: what is made inside is there. Gives what restores the default device."""
+    before = interp.state.modes.get(DEFAULT_DEVICE)
+    interp.set_mode(DEFAULT_DEVICE, v.Lit(place), node)
+    if place in ACCELERATORS:
+        # Models that are made inside stay there.
+        interp.flag(MODELS_MOVED, node)
+        interp.set_mode(MODELS_MOVED, v.TRUE, node)
+    return partial(interp.reset_mode, DEFAULT_DEVICE, before)
 
 
 def _restore(interp: Interp, kept: dict[str, Rng]) -> None:

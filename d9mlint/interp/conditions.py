@@ -422,13 +422,24 @@ def _put(
 
 
 def _put_back(into: dict[Any, v.Value], key: str, old: v.Value | None, value: v.Value) -> None:
-    """What a test has said holds no longer, unless something else has been written there."""
-    if into.get(key) is not value:
+    """What a test has said holds no longer, unless something else has been written there: ``if x is None: x = 1`` gives an
+    option that has no value a default."""
+    now = into.get(key)
+    if now is not value:
+        if isinstance(now, v.Lit) and _is_default(now, old, value):
+            into[key] = v.Lit(now.value, v.option_of(old or v.NONE))
         return
     if old is not None:
         into[key] = old
     elif not isinstance(value, v.Mapping) or not value.items:
         del into[key]
+
+
+def _is_default(now: v.Lit, old: v.Value | None, value: v.Value) -> bool:
+    """Whether a number or a text has been written where an option had none."""
+    known = not now.option and now.value is not None and type(now.value) is not bool
+    left_out = isinstance(old, v.Lit) and old.value is None and bool(old.option)
+    return known and left_out and v.is_none(value) is True
 
 
 def _scope_to_be(

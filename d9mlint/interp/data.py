@@ -428,7 +428,7 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
     if (
         isinstance(value, v.Mapping)
         and value.items
-        and not value.open
+        and not value.goes_on()
         and all(isinstance(k, str) for k in value.items)
     ):
         return [v.Lit(key) for key in value.items]
@@ -456,6 +456,13 @@ def elements(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Valu
 def _with_items(value: v.AnyOf) -> list[v.Value]:
     """What a value may be of which items are read. None has no items: where one is read, it is another value."""
     return [one for one in value.values if v.is_none(one) is not True]
+
+
+def _item_of_class(cls: v.Cls) -> v.Func | None:
+    """The method that gives ``Models[name]`` of a class: of its metaclass, or of its own."""
+    of_metaclass = cls.metaclass.find("__getitem__") if cls.metaclass is not None else None
+    found = of_metaclass or cls.find("__class_getitem__")
+    return found.bind(cls) if isinstance(found, v.Func) else None
 
 
 def _field_at(held: list[v.Value], index: v.Value) -> v.Value:
@@ -896,6 +903,10 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
     if isinstance(value, v.Func) and value.decorated:
         # ``kernel[grid](x)``: no function has items as it was written.
         return v.Obj(v.KERNEL, "", v.Args([value]))
+    if isinstance(value, v.Cls) and (method := _item_of_class(value)) is not None:
+        given = interp.call(method, v.Args([index]), node)
+        if given is not v.UNKNOWN:
+            return given
     if isinstance(value, v.Cls) and _takes_types(interp, value):
         # ``class Agent(Base[int])``
         return value

@@ -96,6 +96,9 @@ def _of_object(interp: RunView, value: v.Obj) -> str:
         return ""
     if entry.gives == "argument":
         return named(interp, value.args.get("device_type", 0))
+    if entry.gives == "default":
+        set_to = interp.mode(DEFAULT_DEVICE).value
+        return "cpu" if set_to is False else set_to if isinstance(set_to, str) else ""
     return (
         _accelerator(interp)
         if entry.gives == "cuda" and not value.api.startswith("torch.cuda.")

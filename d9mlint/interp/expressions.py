@@ -46,10 +46,10 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
 from d9mlint.interp.frames import Frame
-from d9mlint.interp.given_instead import goes_on_with_numbers, switch, unless_option
+from d9mlint.interp.given_instead import given_by_default, goes_on_with_numbers, switch, unless_option
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.kinds import class_of, has_weight
-from d9mlint.interp.library import given_files, own_dicts, own_paths
+from d9mlint.interp.library import coroutines, given_files, own_dicts, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.rows import columns
@@ -101,6 +101,10 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
         return _mod_attribute(interp, value, name)
     if isinstance(value, v.Cls):
         found = value.find(name)
+        if found is None and value.metaclass is not None:
+            of_metaclass = value.metaclass.find(name)
+            if of_metaclass is not None:
+                return bind_method(interp, of_metaclass, value, value.metaclass, node)
         if found is None:
             return value if name == "value" else _class_extra(value, name)
         if isinstance(found, v.Func) and is_decorated(found, "builtins.classmethod"):
@@ -295,7 +299,9 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return inst.cls
     if name == "__dict__":
         # Libraries give objects of classes that are derived from theirs further attributes.
-        more = bool(inst.cls.external_bases()) or interp.mentions(_SET_BY_TEXT)
+        more = bool(inst.cls.external_bases())
+        if not more and interp.mentions(_SET_BY_TEXT):
+            more = v.PERHAPS_MORE
         return v.Mapping(inst.attrs, open=more)
     if found is not None:
         return bind_method(interp, found, inst, inst.cls, node)
@@ -584,8 +590,19 @@ def _boolop(interp: Interp, node: m.BoolOp) -> v.Value:
     outcome = [left]
     needed = known == (node.op == "and")
     runs: list[Callable[[], None]] = [lambda: outcome.append(interp.eval(node.right)), lambda: None]
-    interp.branch(runs, keep=0 if needed else 1, option=v.option_of(left))
-    return outcome[-1] if needed or _is_never_true(node, outcome[-1]) else left
+    option = v.option_of(left)
+    interp.branch(runs, keep=0 if needed else 1, option=option)
+    right = outcome[-1]
+    if (
+        needed
+        and node.op == "or"
+        and isinstance(right, v.Lit)
+        and isinstance(left, v.Lit)
+        and not right.option
+    ):
+        # `option or default`: what stands there if the option is not given.
+        return given_by_default(interp, right, option)
+    return right if needed or _is_never_true(node, right) else left
 
 
 def _is_never_true(node: m.BoolOp, right: v.Value) -> bool:
@@ -862,6 +879,9 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     if all(isinstance(x, v.Lit) and isinstance(x.value, (str, int)) for x in values):
         option = next((x.option for x in values if isinstance(x, v.Lit) and x.option), "")
         return v.Lit("".join(str(x.value) for x in values if isinstance(x, v.Lit)), option)
+    several = _one_of_texts(values)
+    if several is not None:
+        return several
     if any(isinstance(value, v.Obj) and value.type == tensors.TENSOR for value in values):
         interp.listeners.tell(LookedAtEvent(values))
     text = v.text(values[0], values[-1])
@@ -876,6 +896,25 @@ def _fstring(interp: Interp, node: m.FString) -> v.Value:
     return interp.orders.formatted(interp, values, text, node) if written else text
 
 
+def _one_of_texts(values: list[v.Value]) -> v.Value | None:
+    """What a formatted string is where one of its parts is one of several texts, as what an option has to be; None for any
+    other."""
+    chosen = [at for at, value in enumerate(values) if isinstance(value, v.AnyOf)]
+    if len(chosen) != 1 or not all(
+        isinstance(one, v.Lit) and isinstance(one.value, (str, int))
+        for value in values
+        for one in v.alternatives(value)
+    ):
+        return None
+    at = chosen[0]
+    texts: list[v.Value] = []
+    for one in v.alternatives(values[at]):
+        written = [*values[:at], one, *values[at + 1 :]]
+        option = next((v.option_of(x) for x in written if v.option_of(x)), "")
+        texts.append(v.Lit("".join(str(x.value) for x in written if isinstance(x, v.Lit)), option))
+    return v.join(texts)
+
+
 def _star(interp: Interp, node: m.Star) -> v.Value:
     interp.eval(node.value)
     return v.UNKNOWN
@@ -884,6 +923,8 @@ def _star(interp: Interp, node: m.Star) -> v.Value:
 def _wait(interp: Interp, node: m.Wait) -> v.Value:
     value = interp.eval(node.value) if node.value is not None else v.NONE
     if node.kind == "await":
+        if node.value is not None:
+            coroutines.waited(interp, node.value)
         return value
     if interp.orders.any or isinstance(value, v.Items):
         interp.orders.yielded(interp, node, value)

@@ -161,6 +161,12 @@ def _for_itself(interp: Interp, transform: v.Obj) -> v.Obj:
     return made
 
 
+def given_by_default(interp: Interp, kept: v.Lit, option: str) -> v.Lit:
+    """What stands in the place of an option that has no value by default: as the default of it."""
+    nothing = is_switch(kept) or kept.instead is not None
+    return switch(interp, kept, v.UNKNOWN, option) if nothing else v.Lit(kept.value, option)
+
+
 def switch(interp: Interp, kept: v.Lit, other: v.Value, option: str) -> v.Lit:
     """Nothing, or yes or no, that stands somewhere by the default of an option, with the objects and callables that stand
     there if it is given."""
@@ -251,7 +257,7 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     if not selects(interp, option):
         return kept
     if isinstance(kept, v.Lit):
-        moves = not kept.option and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
+        moves = not kept.option and named(interp, kept) == "cpu" and _may_name_accelerator(interp, other)
         return v.Lit(kept.value, option) if moves else kept
     if not isinstance(kept, v.Obj):
         return kept
@@ -267,6 +273,12 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     )  # fmt: skip
     moved.start_with(old._replace(device=by_default(option)))
     return moved
+
+
+def _may_name_accelerator(interp: Interp, other: v.Value) -> bool:
+    """Whether what stands in the place of the name of the CPU names an accelerator, or is what an option was given."""
+    given = isinstance(other, v.Obj) and other.api == v.GIVEN
+    return given or named(interp, other) in ACCELERATORS
 
 
 def is_choice(interp: Interp, value: object) -> TypeGuard[v.Lit]:

@@ -369,6 +369,8 @@ class Interp:
         self.sharing = 0
         # The same for files that are written.
         self.sharing_files = 0
+        # The same two times for coroutines that run as tasks, which share it from where they first wait.
+        self.tasks = (0, 0)
         # They are processes, which share only what a manager holds for them.
         self.among_processes = False
         self.import_log: ImportLog | None = None

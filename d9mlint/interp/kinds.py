@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
+from d9mlint.interp.library import records
 from d9mlint.interp.library_modules import MODULE
 from d9mlint.interp.tensors import TENSOR
 
@@ -118,7 +119,21 @@ def class_of(interp: Interp, value: v.Value) -> v.Value | None:
         return value.cls if value.node is not None else None
     if not isinstance(value, v.Obj) or value.type == TENSOR:
         return None
+    if (record := records.type_of(value)) is not None:
+        return record
     return v.Ext(value.api) if interp.kb.role(value.api, "derived-from") is not None else None
+
+
+TYPE = "builtins.type"
+
+
+def kind_of_container(value: v.Value) -> str:
+    """The class by which a value makes one of its kind, of a list, a tuple or a dictionary; an empty text for others."""
+    if isinstance(value, v.Items):
+        return {"l": "builtins.list", "t": "builtins.tuple"}.get(value.kind, "")
+    return (
+        "builtins.dict" if isinstance(value, v.Mapping) and value.cls is None and not value.attributes else ""
+    )
 
 
 def same_class(interp: Interp, left: v.Value, right: v.Value) -> bool | None:

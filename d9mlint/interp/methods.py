@@ -9,6 +9,8 @@ from d9mlint.interp import values as v
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
+NEW = "__new__"
+"""A method that is given the class itself, as it is."""
 _STATIC, _OF_CLASS = "builtins.staticmethod", "builtins.classmethod"
 BINDING = frozenset({_STATIC, _OF_CLASS})
 """Decorators that say nothing but what a method is bound to."""
@@ -19,7 +21,7 @@ _GETTER = "fget"
 def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
     """A class attribute seen through an instance."""
     if isinstance(found, v.Func):
-        if is_decorated(found, _STATIC):
+        if is_decorated(found, _STATIC) or found.fn.name == NEW:
             return found
         if is_decorated(found, _OF_CLASS):
             return found.bind(cls)

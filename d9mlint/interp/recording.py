@@ -723,6 +723,7 @@ ROLES = {
     "made-of": "makes a model of known layers",
     "freezes-weights": "gives a model whose own weights do not require grad",
     "calls-aside": "calls methods of its receiver, and gives something else",
+    "calls-method-of": "calls methods of an argument",
     "calls-for-each": "calls a function for each element",
     "calls-held": "calls the functions and objects that it is given, also in mappings",
     "calls-on-class": "calls a method of the class of its receiver with gradients switched off",

@@ -6,6 +6,8 @@ answers otherwise. Without a second run that branch would be passed over without
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from d9mlint.interp import memo
 from d9mlint.interp import values as v
 
@@ -13,6 +15,45 @@ from d9mlint.interp import values as v
 def again(name: tuple[str, int]) -> tuple[str, int]:
     """The key among the active calls of the second run of a function."""
     return (name[0], -1 - name[1])
+
+
+MAX_INSIDE = 4
+"""So many calls inside of one another are followed as they are that go into a container, element by element."""
+_APART = 10_000_000
+
+
+def inside(name: tuple[str, int], depth: int) -> tuple[str, int]:
+    """The key among the active calls of the run of a function for an element of what the run before is given."""
+    return (name[0], -1 - name[1] - depth * _APART)
+
+
+def level_inside(
+    name: tuple[str, int], args: v.Args, active: Mapping[tuple[str, int], v.Args]
+) -> tuple[str, int] | None:
+    """The key for the run of a call that is given an element of a container of which the innermost running call of the
+    function is given all: such calls come to an end, as what is nested does. None for any other."""
+    depth = 0
+    while inside(name, depth + 1) in active:
+        depth += 1
+    if depth == MAX_INSIDE or again(name) in active:
+        return None
+    outer = active[inside(name, depth) if depth else name]
+    before = outer.pos[1:]
+    pairs = [
+        *zip(args.pos, before, strict=False),
+        *((value, outer.kw[key]) for key, value in args.kw.items() if key in outer.kw),
+    ]
+    return inside(name, depth + 1) if any(_is_inside(value, whole) for value, whole in pairs) else None
+
+
+def _is_inside(value: v.Value, whole: v.Value) -> bool:
+    if isinstance(whole, v.Items):
+        held: Iterable[v.Value] = whole.elts
+    elif isinstance(whole, v.Mapping) and whole.cls is None:
+        held = whole.items.values()
+    else:
+        return False
+    return not isinstance(value, v.Lit) and value is not v.UNKNOWN and any(value is one for one in held)
 
 
 def other_arguments(receiver: v.Value | None, args: v.Args, outer: v.Args) -> v.Args | None:

@@ -448,6 +448,11 @@ class Super:
 
 
 FEWER = cast("bool", 2)
+PERHAPS_MORE = cast("bool", 3)
+"""``Mapping.open`` of the attributes of an object, of which those are known that have been set, where code that is not
+followed may set others."""
+MORE = "@more"
+"""The attribute of an object that says that others have been set under names that are not known."""
 """Another value of ``open`` that counts as true: there may also be fewer elements than are known, since some are taken out
 in a loop or on one of several paths."""
 
@@ -539,6 +544,10 @@ class Mapping(Tracked):
         if value is not self._open and not (value is True and self._open):
             HEAP.write(self, FIELD, self, "_open", value, self._open)
             self._open = value
+
+    def goes_on(self) -> bool:
+        """Whether what goes through it is known to find more keys, or may do so."""
+        return self.open and (self.open is not PERHAPS_MORE or MORE in self.items)
 
     def contents(self) -> Contents | None:
         """Its items, where they are its own."""

@@ -87,6 +87,7 @@ Role = Literal[
     "calls-in-inference",
     "calls-in-training",
     "calls-aside",
+    "calls-method-of",
     "calls-for-each",
     "calls-held",
     "calls-later",
@@ -1195,7 +1196,7 @@ class DeviceEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     id: str
     apis: list[str]
-    gives: Literal["cpu", "cuda", "xpu", "mps", "owner", "argument"]
+    gives: Literal["cpu", "cuda", "xpu", "mps", "owner", "argument", "default"]
     note: str = ""
     provenance: list[str] = []
 

@@ -46,12 +46,21 @@ from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
-from d9mlint.interp.kinds import class_of, has_weight, instance_of, is_abstract, is_class, subclass_of
+from d9mlint.interp.kinds import (
+    class_of,
+    has_weight,
+    instance_of,
+    is_abstract,
+    is_class,
+    kind_of_container,
+    subclass_of,
+)
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import own_paths, records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.config_files import STORED
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
+from d9mlint.interp.library.field_copies import FIELD_METHODS, FIELD_MODELS
 from d9mlint.interp.library.hooks import HOOK_METHODS
 from d9mlint.interp.library.keys import KEY_MODELS
 from d9mlint.interp.library.loaders import LOADER_MODELS
@@ -82,6 +91,7 @@ from d9mlint.interp.library.settings_files import SETTINGS_METHODS
 from d9mlint.interp.library.strings import STRING_METHODS, substituted
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
+from d9mlint.interp.methods import NEW
 from d9mlint.interp.missing_attributes import has
 from d9mlint.interp.missing_items import found_or, is_there, take_out, take_over
 from d9mlint.interp.named_sizes import assignments
@@ -257,7 +267,7 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if api != "builtins.map" or len(args.pos) != 2 or args.star:
         return None
     function, given = args.pos
-    if isinstance(function, v.Func | v.Partial) and _are_entries(given):
+    if isinstance(function, v.Func | v.Partial) and (_are_entries(given) or _are_tensors(given)):
         with interp.within(CALLED_BACK, EACH_ELEMENT):
             return v.Items("l", [interp.call(function, v.Args([one]), node) for one in given.elts])
     if isinstance(function, v.Ext) and function.name == HASHING:
@@ -283,6 +293,16 @@ def _are_entries(value: v.Value) -> TypeGuard[v.Items]:
         return False
     return all(
         isinstance(one, v.Items) and len(one.elts) == 2 and isinstance(one.elts[0], v.Lit)
+        for one in value.elts
+    )
+
+
+def _are_tensors(value: v.Value) -> TypeGuard[v.Items]:
+    """Whether a value has a few elements, of which all are known: tensors, and containers of these or of others."""
+    if not isinstance(value, v.Items) or value.open or value.kind == "s" or not 0 < len(value.elts) <= _MOST:
+        return False
+    return all(
+        isinstance(one, (v.Items, v.Mapping)) or (isinstance(one, v.Obj) and one.type == TENSOR)
         for one in value.elts
     )
 
@@ -663,6 +683,16 @@ def _hasattr(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return is_there(owner.items[name])
         if isinstance(owner, v.Inst) and isinstance(name, str) and has(interp, owner, name) is False:
             return v.FALSE
+        if (
+            isinstance(owner, v.Cls)
+            and interp.making
+            and owner is interp.making[-1]
+            and not owner.external_bases()
+        ):
+            # Nothing but the metaclass that makes it has given it anything.
+            of_metaclass = owner.metaclass.find(name) if owner.metaclass is not None else None
+            if not hasattr(type, name):
+                return v.Lit(owner.find(name) is not None or of_metaclass is not None)
         if isinstance(name, str) and _is_no_attribute(interp, node, owner, name):
             return v.FALSE
         if isinstance(name, str) and (
@@ -706,6 +736,12 @@ _CONTAINERS = {"l": list, "t": tuple, "s": set}
 def _type(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``type(value)``, where its class is known."""
     return class_of(interp, args.pos[0]) if len(args.pos) == 1 and not args.star else None
+
+
+def _same_kind(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
+    """``values.__class__(others)``, as ``type(values)(others)``."""
+    kind = kind_of_container(owner)
+    return interp.call(v.Ext(kind), args, node) if kind else None
 
 
 def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -761,8 +797,12 @@ def _super(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     frame: Any = interp.frame
     while frame is not None and frame.func is None:
         frame = frame.caller
-    if frame is not None and frame.func.cls is not None and frame.func.receiver is not None:
-        return v.Super(frame.func.cls, frame.func.receiver)
+    if frame is not None and frame.func.cls is not None:
+        receiver = frame.func.receiver
+        if receiver is None and frame.func.fn.name == NEW and frame.func.fn.params:
+            receiver = frame.env.vars.get(frame.func.fn.params[0].name)
+        if receiver is not None:
+            return v.Super(frame.func.cls, receiver)
     return v.UNKNOWN
 
 
@@ -1051,14 +1091,16 @@ def _dict_values(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         defined = _defined_in(module, name == "items")
         if defined is not None:
             return defined
+    more = owner.goes_on() and owner.open
+    held = [(key, one) for key, one in owner.items.items() if key is not v.MORE]
     if name == "items":
         pairs: list[v.Value] = [
-            v.Items("t", [v.Lit(k) if isinstance(k, str) else v.UNKNOWN, x]) for k, x in owner.items.items()
+            v.Items("t", [v.Lit(key) if isinstance(key, str) else v.UNKNOWN, one]) for key, one in held
         ]
-        return v.Items("l", pairs, owner.open)
+        return v.Items("l", pairs, more)
     if name == "keys":
-        return v.Items("l", [v.Lit(k) for k in owner.items if isinstance(k, (str, int, float))], owner.open)
-    return v.Items("l", list(owner.items.values()), owner.open)
+        return v.Items("l", [v.Lit(key) for key, _ in held if isinstance(key, (str, int, float))], more)
+    return v.Items("l", [one for _, one in held], more)
 
 
 def _defined_in(module: v.Mod, items: bool) -> v.Value | None:
@@ -1667,13 +1709,16 @@ MODELS: dict[str, Model] = {
     "omegaconf.OmegaConf.to_container": _plain_container,
     "omegaconf.OmegaConf.to_object": _plain_container,
     "dataclasses.asdict": _as_dict,
+    **FIELD_MODELS,
     "attr.asdict": _as_dict,
     "attrs.asdict": _as_dict,
 }
 
 METHOD_MODELS: dict[str, MethodModel] = {
     "*.__getattribute__": _getattribute,
+    "*.__class__": _same_kind,
     **CONTAINER_METHODS,
+    **FIELD_METHODS,
     **submodules.MODULE_METHODS,
     **STRING_METHODS,
     **REFLECTION_METHODS,

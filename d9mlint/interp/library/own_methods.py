@@ -36,6 +36,18 @@ def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) 
     return result
 
 
+def run_of_argument(interp: Interp, role: RoleEntry, args: v.Args, node: Any, passes_on: bool) -> None:
+    """``scaler.step(optimizer)`` calls ``optimizer.step()``. A method passes the arguments behind it on."""
+    behind = v.Args(args.pos[role.pos + 1 :] if passes_on and role.pos is not None else [])
+    for one in v.alternatives(args.get(role.arg, role.pos) or v.NONE):
+        if not isinstance(one, v.Inst):
+            continue
+        for name in role.more:
+            found = one.cls.find(name)
+            if isinstance(found, v.Func):
+                interp.call(bind_method(interp, found, one, one.cls, node), behind, node)
+
+
 def run_with_model(interp: Interp, inst: v.Inst, role: RoleEntry, node: Any) -> None:
     """``trainer.train()`` calls ``training_step(model, batch)`` and ``compute_loss(model, batch)``."""
     model = inst.args.get(role.arg, role.pos) or v.UNKNOWN

@@ -94,23 +94,23 @@ def files_of_tasks(interp: Interp, pool: v.Obj, api: str, args: v.Args, node: An
     if _has_one_worker(pool):
         return 0
     if api.rpartition(".")[2] not in (*_MAPPING, *_STARMAPPING):
-        return _files_since(interp, node)
+        return files_since(interp, node)
     given = [element(interp, one) for one in args.pos[1:]]
     return 0 if any(_may_hold_file(interp, one) for one in given) else HEAP.clock
 
 
-def _files_since(interp: Interp, node: Any) -> int:
+def files_since(interp: Interp, node: Any) -> int:
     """The time at which the loop began that starts several tasks, threads or processes; 0 where the round of the loop may
     choose the file of each, or where there is no such loop."""
-    begun = _begun(interp, node)
+    begun = begun_for_several(interp, node)
     if not begun or _is_waited_for(interp, node):
         return 0
-    turns, given = _turns(interp), [*node.args, *node.keywords]
+    of_loops, given = turns(interp), [*node.args, *node.keywords]
     chosen = [
         one
         for one in nodes(given)
         if isinstance(one, (m.Subscript, m.Attr, m.Call))
-        or (isinstance(one, m.Name) and one.id.partition(".")[0] in turns)
+        or (isinstance(one, m.Name) and one.id.partition(".")[0] in of_loops)
     ]
     return 0 if any(_may_hold_file(interp, interp.value_of(one)) for one in chosen) else begun
 
@@ -150,7 +150,7 @@ def shared_by_tasks(interp: Interp, pool: v.Obj, api: str, node: Any) -> int:
     return since_loop(interp, node)
 
 
-def _begun(interp: Interp, node: Any) -> int:
+def begun_for_several(interp: Interp, node: Any) -> int:
     """The time at which the loop began that starts several tasks or threads at once by a call; 0 where there is none."""
     rounds = interp.orders.rounds
     several = bool(rounds) and isinstance(node, m.Call) and several_at_once(interp, node)
@@ -160,7 +160,7 @@ def _begun(interp: Interp, node: Any) -> int:
 def since_loop(interp: Interp, node: Any) -> int:
     """The time at which the loop began that starts several tasks; 0 where what a task is given may hold a list that is
     its own, or where there is no such loop."""
-    begun = _begun(interp, node)
+    begun = begun_for_several(interp, node)
     if not begun or _is_waited_for(interp, node):
         return 0
     parts = [*node.args, *(one.value for one in node.keywords)]
@@ -206,7 +206,7 @@ def when_done(
     if called is None:
         return False
     alone = isinstance(pool, v.Obj) and _has_one_worker(pool)
-    since, files = (0, 0) if alone else (since_loop(interp, node), _files_since(interp, node))
+    since, files = (0, 0) if alone else (since_loop(interp, node), files_since(interp, node))
     with sharing(interp, since, files):
         for one in v.alternatives(called):
             if isinstance(one, (v.Func, v.Partial, v.Member)):
@@ -479,7 +479,7 @@ def _process(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         return v.Obj(api, "", args, node)
     passed = of_thread(args)
     among_processes = api != "threading.Thread"
-    with sharing(interp, _shared_since(interp, node), _files_since(interp, node), among_processes):
+    with sharing(interp, _shared_since(interp, node), files_since(interp, node), among_processes):
         if among_processes:
             begin = _begin([api])
             begin(interp, _named(interp, func), node, lambda: _call_each(interp, func, passed, node))
@@ -599,7 +599,7 @@ def in_workers(interp: Interp, pool: v.Obj, args: v.Args, node: Any, run: Callab
 def _shared_since(interp: Interp, node: Any) -> int:
     """The time at which the loop began that makes several threads of one function: they share what is older. None of it
     where what is given to a thread is chosen by the round of the loop."""
-    begun = _begun(interp, node)
+    begun = begun_for_several(interp, node)
     if not begun:
         return 0
     given = [one.value for one in node.keywords if one.name in ("target", "kwargs")]
@@ -612,21 +612,21 @@ def _shared_since(interp: Interp, node: Any) -> int:
     dotted = any(
         isinstance(one, m.Name) and not one.id.startswith("self.") and "." in one.id for one in given
     )
-    turns = _turns(interp)
+    of_loops = turns(interp)
     for one in nodes([part.value for part in passed]):
-        if isinstance(one, m.Name) and one.id.partition(".")[0] in turns:
+        if isinstance(one, m.Name) and one.id.partition(".")[0] in of_loops:
             own = own or isinstance(interp.value_of(one), _HOLDERS)
     return 0 if own or dotted else begun
 
 
-def _turns(interp: Interp) -> set[str]:
+def turns(interp: Interp) -> set[str]:
     """The variables of the loops in the running function."""
     function = running(interp)
-    turns: set[str] = set()
+    found: set[str] = set()
     for one in nodes(function.body) if function is not None else ():
         if isinstance(one, (m.For, m.Generator)):
-            target_names(one.target, turns)
-    return turns
+            target_names(one.target, found)
+    return found
 
 
 def _start(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
@@ -668,7 +668,7 @@ def _run_in_state(interp: Interp, state: State, run: Callable[[], T], node: Any)
     here = interp.here(node)
     count = SEVERAL if several_at_once(interp, node) else 1
     own = _own(interp, node) if count > 1 else ()
-    interp.workers = Workers(count, f"{here.path}:{here.start}", _begun(interp, node), own)
+    interp.workers = Workers(count, f"{here.path}:{here.start}", begun_for_several(interp, node), own)
     with interp.within(THREAD):
         found = run()
     _take_over(interp.state, outer)

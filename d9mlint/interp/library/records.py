@@ -52,14 +52,19 @@ def make(interp: Interp, kind: v.Obj, args: v.Args, node: Any) -> v.Value | None
 
 def fill(inst: v.Inst, args: v.Args) -> None:
     """``class Point(namedtuple("Point", ["x", "y"]))``: what an instance is made with is what its fields hold."""
-    if inst.cls.find("__new__") is not None:
-        return
     for one in inst.cls.mro():
         for base in one.bases:
             if isinstance(base, v.Obj) and isinstance(base.data, Fields):
                 for place, name in enumerate(base.data.names):
                     inst.attrs[name] = args.get(name, place) or v.UNKNOWN
                 return
+
+
+def is_record(cls: v.Cls) -> bool:
+    """Whether a class is derived from one of named tuples that a call has made."""
+    return any(
+        isinstance(base, v.Obj) and isinstance(base.data, Fields) for one in cls.mro() for base in one.bases
+    )
 
 
 def _names(cls: v.Cls) -> tuple[str, ...]:
@@ -75,9 +80,44 @@ def _names(cls: v.Cls) -> tuple[str, ...]:
 
 def fields(value: v.Value) -> list[v.Value] | None:
     """What the fields of a named tuple hold, in their order; None for anything else."""
+    held = named(value)
+    return None if held is None else list(held.values())
+
+
+def named(value: v.Value) -> dict[str, v.Value] | None:
+    """What the fields of a named tuple hold, by their names; None for anything else."""
     if isinstance(value, v.Inst):
         names = _names(value.cls)
-        return [value.attrs[name] for name in names] if names and all(map(value.attrs.get, names)) else None
+        known = bool(names) and all(map(value.attrs.get, names))
+        return {name: value.attrs[name] for name in names} if known else None
     if not isinstance(value, v.Obj) or value.type != _ONE or not isinstance(value.data, Fields):
         return None
-    return [value.attrs[name] for name in value.data.names]
+    return {name: value.attrs[name] for name in value.data.names}
+
+
+def is_type(value: v.Value) -> bool:
+    """Whether a value is a type of named tuples."""
+    return isinstance(value, v.Obj) and value.type == TUPLE_TYPE and isinstance(value.data, Fields)
+
+
+def type_of(value: v.Obj) -> v.Obj | None:
+    """The type of a named tuple; None for anything else."""
+    if value.type != _ONE or not isinstance(value.data, Fields):
+        return None
+    made = v.Obj(TUPLE_TYPE, "", v.NO_ARGS, value.node)
+    made.file, made.data = value.file, value.data
+    return made
+
+
+def like(value: v.Value, held: dict[str, v.Value], node: Any) -> v.Value:
+    """A named tuple of the same type as another one, with these fields."""
+    made: v.Obj | v.Inst
+    if isinstance(value, v.Inst):
+        made = v.Inst(value.cls, v.Args([], held), node)
+    else:
+        assert isinstance(value, v.Obj)
+        made = v.Obj(_ONE, _ONE, v.Args([], held), node)
+        made.file, made.data = value.file, value.data
+        made.order = value.order
+    made.attrs.update(held)
+    return made

@@ -7,6 +7,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.heap import Cells
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ def as_defaults(
     """A value is stored in a dict or an object under a name that is not known."""
     for key, default in _replaced(held, name, value).items():
         held[key] = default
+    if isinstance(held, Cells) and isinstance(held.owner, v.Inst):
+        held[v.MORE] = v.TRUE
 
 
 def may_be_none(held: MutableMapping[Any, v.Value]) -> None:
