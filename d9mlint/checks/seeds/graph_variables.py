@@ -107,6 +107,17 @@ class GraphVariables:
         if self.pending and not _only_initializes(self.run, call.args.get("fetches", 0)):
             self.used_values.update(one.site for _, one in self.pending.items())
 
+    @on_method("fit")
+    def graph_fitted(self, call: CallEvent) -> None:
+        """A model of another library runs its graph, if it is one that trains."""
+        if self.pending and isinstance(call.owner, v.Obj):
+            if any(
+                "fit" in one.trains
+                for one in self.run.kb.runners(call.owner.api)
+                if one.library == "tensorflow"
+            ):
+                self.used_values.update(one.site for _, one in self.pending.items())
+
     def restored_values(self) -> frozenset[Site]:
         """The draws of initial values that nothing has used before others were restored over them."""
         return frozenset(set(self.restored_over) - set(self.used_values))
