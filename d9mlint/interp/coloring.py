@@ -96,7 +96,7 @@ class _Colors:
         func = call.func
         owner, _, method = func.id.rpartition(".") if isinstance(func, m.Name) else ("", "", "")
         if method in GROWING and owner:
-            return self._stored(function, m.Name(owner, call.start, call.end), depth)
+            return self._stored(function, m.Name(owner, call.start, call.end), depth, inside=True)
         found = self._run.value_of(func) if isinstance(func, m.Name) else None
         role = self._role(func, found)
         if role is not None:
@@ -118,20 +118,21 @@ class _Colors:
         name = func.id if isinstance(func, m.Name) else func.name if isinstance(func, m.Attr) else ""
         return self._run.kb.role(f"?.{name.rpartition('.')[2]}", "colored-by") if name else None
 
-    def _stored(self, function: m.Function, target: m.Expr, depth: int) -> bool:
-        """Whether a value colors something in all that is done with what it is stored in."""
+    def _stored(self, function: m.Function, target: m.Expr, depth: int, inside: bool = False) -> bool:
+        """Whether a value colors something in all that is done with what it is stored in: a variable, or what one holds."""
         if isinstance(target, m.Seq):
             return all(self._stored(function, one, depth) for one in target.elts)
         if isinstance(target, m.Subscript):
-            target = target.value
+            target, inside = target.value, True
         if not isinstance(target, m.Name) or depth >= _MOST_VARIABLES:
             return False
         owner, _, attribute = target.id.rpartition(".")
         if owner:
-            own = function.cls >= 0 and bool(function.params) and function.params[0].name == owner
-            return own and self._keeps_color(attribute, depth)
+            of_self = function.cls >= 0 and bool(function.params) and function.params[0].name == owner
+            return of_self and self._keeps_color(attribute, depth)
         # What a function keeps of a color and never reads is lost when it ends.
-        lost = depth > 0 and target.id in own_names(function) and function.parent >= 0
+        own = function.parent >= 0 and target.id in own_names(function)
+        lost = depth > 0 and own and not (inside and _is_given(function, target.id))
         return self._colors_all(self._read(function, target.id), depth, lost)
 
     def _keeps_color(self, attribute: str, depth: int) -> bool:
@@ -186,6 +187,15 @@ def _reads(fn: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
         for one in nodes([default]):
             if isinstance(one, m.Name) and one.id.partition(".")[0] == name:
                 yield fn, one
+
+
+def _is_given(function: m.Function, name: str) -> bool:
+    """Whether a variable of a function may hold something that the function is given, or finds elsewhere."""
+    return any(param.name == name for param in function.params) or any(
+        not isinstance(one.value, (m.Seq, m.Dict, m.Comp, m.Call))
+        for one in nodes(function.body)
+        if isinstance(one, m.Assign) and any(isinstance(x, m.Name) and x.id == name for x in one.targets)
+    )
 
 
 def _reads_attribute(fn: m.Function, attribute: str) -> Iterator[m.Expr]:
