@@ -1,8 +1,8 @@
 """Random values that only color what the program draws in a picture: results do not depend on them.
 
 By syntax, with the names of what is called resolved as the program has them: a draw colors something where all that its
-value comes to, through numbers, sequences, variables and attributes of the object whose method draws, are arguments that
-name a color (role ``colored-by``).
+value comes to, through numbers, sequences, variables, attributes of the object whose method draws and what functions of
+the file return, are arguments that name a color (role ``colored-by``).
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class _Colors:
             elif isinstance(parent, (m.Assign, m.AnnAssign)):
                 targets = parent.targets if isinstance(parent, m.Assign) else [parent.target]
                 return all(self._stored(function, target, depth) for target in targets)
+            elif isinstance(parent, m.Return):
+                return self._returned(function, depth)
             elif isinstance(parent, m.For):
                 return parent.iter is child and self._stored(
                     function, _gets(parent.target, child, given), depth
@@ -146,6 +148,27 @@ class _Colors:
             and not self._run.uses_word(attribute, besides=file)
         )
 
+    def _returned(self, function: m.Function, depth: int) -> bool:
+        """Whether what a function returns colors something wherever it is called: all that names it calls it."""
+        if depth >= _MOST_VARIABLES or function.parent < 0 or function.decorators or function.is_generator:
+            return False
+        file = self._run.frame.file
+        facts = self._run.whole(file)
+        called: list[tuple[m.Function, m.Call]] = []
+        for fn in facts.functions:
+            above = parents(fn)
+            for one in _names_function(fn, function):
+                call = above.get(id(one))
+                if not isinstance(call, m.Call) or call.func is not one:
+                    return False
+                called.append((fn, call))
+        return (
+            bool(called)
+            and not reaches_by_text(facts)
+            and all(self.all_color(fn, call, depth + 1) for fn, call in called)
+            and not self._run.uses_word(function.name, besides=file)
+        )
+
     def _colors_all(
         self, read: Iterable[tuple[m.Function, m.Expr]], depth: int, if_unread: bool = False
     ) -> bool:
@@ -196,6 +219,14 @@ def _is_given(function: m.Function, name: str) -> bool:
         for one in nodes(function.body)
         if isinstance(one, m.Assign) and any(isinstance(x, m.Name) and x.id == name for x in one.targets)
     )
+
+
+def _names_function(fn: m.Function, named: m.Function) -> Iterator[m.Expr]:
+    """Where a function names another one of its file, or a method as what any object has."""
+    if named.cls >= 0:
+        yield from _reads_attribute(fn, named.name)
+    else:
+        yield from (one for _, one in _reads(fn, named.name))
 
 
 def _reads_attribute(fn: m.Function, attribute: str) -> Iterator[m.Expr]:
