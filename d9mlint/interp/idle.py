@@ -112,14 +112,11 @@ def _stays_idle(
 
 def _never_run(run: RunView, frame: Frame) -> Container[int]:
     """What a function never runs, by id, because of a constant that nothing else in the file assigns."""
-    found, elsewhere = left_out(frame.function), frozenset[str]()
+    found = left_out(frame.function)
     if frame.func is not None:
-        further = left_out_by_module(frame.file.facts.functions[0], frame.function)
-        found, elsewhere = {**found, **further}, frozenset(further.values())
-    else:
-        elsewhere = frozenset(found.values())
-    if elsewhere:
-        elsewhere &= declared_global(run.whole(frame.file))
+        found = {**found, **left_out_by_module(frame.file.facts.functions[0], frame.function)}
+    # Only here the rest of the file matters: another function may declare the variable to be that of an outer one.
+    elsewhere = declared_global(run.whole(frame.file)) if found else frozenset[str]()
     return {one for one, name in found.items() if name not in elsewhere}
 
 
