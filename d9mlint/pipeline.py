@@ -570,7 +570,7 @@ def findings_of(
     and with fixes."""
     from d9mlint.checks.callers import left_by_callers
     from d9mlint.checks.coverage import coverage_of
-    from d9mlint.checks.incomplete import incomplete, not_followed
+    from d9mlint.checks.incomplete import failing, incomplete, not_followed
     from d9mlint.checks.never_called import Searching, never_called
     from d9mlint.checks.never_drawn import without_kept
     from d9mlint.checks.seeded_anywhere import without_seeded
@@ -587,7 +587,8 @@ def findings_of(
         findings = never_called(findings, project, searching)
     findings += incomplete(runs.entries, runs.unreached)
     covered = [coverage_of(project, report) for report in runs.entries]
-    findings += not_followed(covered, found.root)
+    ends = failing(runs.entries, found.root)
+    findings += [*ends, *not_followed(covered, found.root, ends)]
     findings += _problems(sources, by_path)
     # Of some findings alone not all fixes are seen that are to be kept.
     memory = fixes if merged is None else None

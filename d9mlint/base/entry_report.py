@@ -24,7 +24,8 @@ class EntryReport(msgspec.Struct):
     large package reads some of every other module, and a list for each of them would be most of what a large tree
     needs of memory.
     ``config_files`` are the configuration files that were opened; ``cuts`` say where the run was cut
-    off, ``gaps`` what else it did not follow, ``trains`` whether a model is trained, ``tries_out`` whether the entry point
+    off, ``gaps`` what else it did not follow, ``fails`` whether the program ends where it asks for a name that nothing
+    defines, or fails otherwise, ``trains`` whether a model is trained, ``tries_out`` whether the entry point
     is the ``__main__`` guard of a module that others import, which trains nothing and saves no weights. ``releases`` are
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
@@ -49,6 +50,7 @@ class EntryReport(msgspec.Struct):
     trains: bool = False
     tries_out: bool = False
     gaps: list[Gap] = []
+    fails: bool = False
     entered: bytes = _NOTHING
     releases: dict[str, str] = {}
     states: Literal["", "evaluates", "begins", "resumes"] = ""

@@ -1,11 +1,11 @@
-"""DET004: analysis runs that were cut off, by a budget, a limit of recursion, or a defect of ours; and, as advice,
-places that were not followed."""
+"""DET004: analysis runs that were cut off, by a budget, a limit of recursion, a program that fails as it is written, or a
+defect of ours; and, as advice, places that were not followed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from d9mlint.base.coverage import Coverage, Gap
+from d9mlint.base.coverage import Coverage, Gap, GapKind
 from d9mlint.base.entry_report import EntryReport
 from d9mlint.base.findings import Finding, Severity, Step
 from d9mlint.base.paths import relative_to
@@ -45,12 +45,46 @@ def _finding(report: EntryReport, what: str) -> Finding | None:
     )
 
 
-def not_followed(covered: Iterable[Coverage], root: str) -> list[Finding]:
-    """Advice for each place that entry points do not follow, once, with the first entry point by name."""
+_FAILING: tuple[GapKind, ...] = ("undefined-name", "failing-call", "failing-subscript")
+"""Behind these nothing runs."""
+
+
+def failing(entries: Iterable[EntryReport], root: str) -> list[Finding]:
+    """A finding for each program that ends where it asks for what is not there: at that place, or, if there are several such
+    places, at the beginning of its file."""
+    found: dict[Gap, Finding] = {}
+    for report in sorted(entries, key=lambda one: (one.entry, one.function)):
+        places = [gap for gap in report.gaps if gap.kind in _FAILING] if report.fails else []
+        if not places:
+            continue
+        first = places[0] if len(places) == 1 else Gap(report.entry, 0, 0, places[0].kind, "")
+        if first in found:
+            continue
+        what = f"{first.text}: the program ends here" if first.text else "the program that starts here fails"
+        steps = (Step(one.path, one.start, one.end, one.text) for one in places[:MAX_STEPS_SHOWN])
+        found[first] = Finding(
+            CODE,
+            first.path,
+            first.start,
+            first.end,
+            f"{what}; what stands behind this is not judged",
+            HELP[first.kind],
+            Severity.WARNING,
+            subject=first.text or report.function,
+            entry_point=relative_to(report.entry, root),
+            flow=() if first.text else tuple(steps),
+        )
+    return list(found.values())
+
+
+def not_followed(covered: Iterable[Coverage], root: str, shown: Iterable[Finding] = ()) -> list[Finding]:
+    """Advice for each place that entry points do not follow, once, with the first entry point by name; but for places at
+    which a finding stands that is ``shown``."""
     found: dict[Gap, str] = {}
+    places = {(one.path, one.start) for one in shown}
     for one in sorted(covered, key=lambda c: (c.entry, c.function)):
         for gap in one.gaps:
-            if gap.kind != "budget":
+            if gap.kind != "budget" and (gap.path, gap.start) not in places:
                 found.setdefault(gap, one.entry)
     return [
         Finding(

@@ -429,6 +429,7 @@ class Analyzer:
             trains=trains,
             tries_out=guards and not trains and not interp.activity.saved_files,
             gaps=sorted(interp.gaps),
+            fails=interp.fails,
             entered=packed(self._by_file(functions(interp.trail))),
             states=states(interp),
             device=trained_on(interp) if entry is not None else "",

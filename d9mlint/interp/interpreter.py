@@ -320,6 +320,8 @@ class Interp:
         self.import_steps = 0
         # The product of the rounds of the loops that are being run element by element.
         self.rounds = 1
+        # Whether the program ends where it asks for a name that nothing defines, or fails otherwise.
+        self.fails = False
         self.cuts: set[Cut] = set()
         self.gaps: set[Gap] = set()
         self.pending: list[Callable[[], None]] = []
@@ -444,6 +446,8 @@ class Interp:
             self.infer_releases((_PYTHON_2, {}))
         if file.facts.problem is None:
             self.block(file.facts.functions[0].body)
+        if outer is None:
+            self.fails = self.state.lost and not self.state.alive
         self.state.alive = alive
         self.frame, self.contexts, self.branching, self.active = outer, contexts, branching, active
         self.one_of = one_of
