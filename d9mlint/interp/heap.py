@@ -445,9 +445,9 @@ class Cells(dict[Any, "Value"]):
         return self.get(key, ABSENT) is not ABSENT
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if type(key) is tuple and self.owner.has_attributes:
-            # `vars(x)[name] = value`, where the name is not known.
-            key = f"@{' '.join(map(str, key))}"
+        if type(key) is not str and self.owner.has_attributes:
+            # `vars(x)[name] = value`, where the name is not known, or is no text.
+            key = f"@{' '.join(map(str, key)) if isinstance(key, tuple) else key}"
         old = dict.get(self, key, ABSENT)
         if old is value:
             return

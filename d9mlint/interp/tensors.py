@@ -176,6 +176,9 @@ def _gradient(values: Iterable[v.Value]) -> bool | None:
         elif isinstance(value, v.AnyOf):
             kinds = {_gradient([x]) for x in value.values if _may_be_computed(x)}
             one = kinds.pop() if len(kinds) == 1 else None
+        elif isinstance(value, v.Obj) and value.type != TENSOR and value.api.startswith(_NUMPY):
+            # No array of NumPy has a gradient.
+            one = False
         else:
             one = form(value).grad
         if one is True:
@@ -183,6 +186,9 @@ def _gradient(values: Iterable[v.Value]) -> bool | None:
         if one is None:
             answer = None
     return answer
+
+
+_NUMPY = "numpy."
 
 
 def _leaf(args: v.Args, default: bool) -> bool | None:

@@ -639,8 +639,10 @@ class Checkpoints(
             averages = self.run.kb.role(owner.api, "averages") is not None
             found = "" if stateless else _receiver(call.node), not averages and optimizes(owner)
             for loop in self.run.loops:
-                if owner.birth < loop.start:
-                    self.stepped.setdefault((site, loop.key), lambda: found)
+                # Of several classes of which the program chooses one, the first may be one that keeps no state.
+                here = site, loop.key
+                if owner.birth < loop.start and (here not in self.stepped or not self.stepped[here][0]):
+                    self.stepped[here] = found
 
     @on(SeedEvent)
     def seeds(self, event: SeedEvent) -> None:
