@@ -62,7 +62,7 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, noted, remembered, remembered_table
 from d9mlint.interp.methods import BINDING
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
-from d9mlint.interp.places import Where, running
+from d9mlint.interp.places import Where, given_beside, running
 from d9mlint.interp.state import Setting
 from d9mlint.interp.switches import (
     BESIDE_THE_MODE,
@@ -211,12 +211,12 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
             note(interp, GRADIENT if _is_once(interp, subject) else TRAINS_ON, node, subject, option)
     log = interp.import_log
     aside = interp.state.noted_aside
-    first = _is_first(interp.places, flag, aside)
-    if first or (log is not None and _is_first(log.places, flag, aside)):
+    first = _is_first(interp, interp.places, flag, aside)
+    if first or (log is not None and _is_first(interp, log.places, flag, aside)):
         place = Where(interp, node, subject, option)
         if first:
             interp.places[flag] = place
-        if log is not None and _is_first(log.places, flag, aside):
+        if log is not None and _is_first(interp, log.places, flag, aside):
             log.places[flag] = place
     if flag == TRAIN and not kind:
         own_gradients.take_gradients(interp, node)
@@ -239,9 +239,13 @@ def _computes(function: m.Function | None, name: str) -> bool:
     )
 
 
-def _is_first(places: dict[str, Where], flag: str, aside: str) -> bool:
+def _is_first(interp: Interp, places: dict[str, Where], flag: str, aside: str) -> bool:
     known = places.get(flag)
-    return known is None or (bool(known.aside) and not aside)
+    if known is None or not known.aside:
+        return known is None
+    # Of several branches with a gradient, that one counts for which fewer options have to be given.
+    fewer = flag in (TORCH_TRAIN_CUDA, TORCH_TRAIN_ON) and len(given_beside(interp)) < len(known.others)
+    return not aside or fewer
 
 
 def where(interp: RunView, flag: str) -> Where | None:

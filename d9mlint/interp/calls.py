@@ -146,7 +146,7 @@ from d9mlint.interp.library.options import PARSER, ChosenArgs, call_with_choices
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import MODULE, is_module, stands_for_engine
-from d9mlint.interp.methods import NEW, bind_method, named_from
+from d9mlint.interp.methods import BINDING, NEW, OF_CLASS, STATIC, bind_method, is_decorated, named_from
 from d9mlint.interp.missing_items import found_or
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
@@ -2381,14 +2381,22 @@ def guess_method(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     if len(candidates) > MAX_GUESSES:
         return
     # What a decorator makes of a method may take other arguments.
-    candidates = [one for one in candidates if one[1].decorated or accepts(one[1].bind(one[0]), args)]
+    candidates = [
+        (cls, func)
+        for cls, func in candidates
+        if not all(isinstance(one, v.Ext) and one.name in BINDING for one in func.decorated)
+        or accepts(bind_method(interp, func, cls, cls, node), args)
+    ]
     if not candidates:
         return
     runs: list[Callable[[], None]] = []
     for cls, func in candidates:
 
         def run(cls: v.Cls = cls, func: v.Func = func) -> None:
-            call_function(interp, func.bind(blank_instance(interp, cls)), args, node)
+            bound = func
+            if not is_decorated(func, STATIC):
+                bound = func.bind(cls if is_decorated(func, OF_CLASS) else blank_instance(interp, cls))
+            call_function(interp, bound, args, node)
 
         runs.append(run)
     interp.guessing += 1

@@ -643,6 +643,22 @@ class Interp:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
         return any(self.partings.exclusive(time, made) for made in self.partings.made(self))
 
+    def instead(self, time: int) -> bool:
+        """Whether the run came here through one of several objects that a variable may hold, another one of which was
+        made in the branch that was running then: that branch did not leave this one."""
+        for frame in self.stack():
+            receiver = frame.func.receiver if frame.func is not None else None
+            if not isinstance(receiver, v.Inst) or frame.caller is None or frame.caller.env is None:
+                continue
+            for value in dict.values(frame.caller.env.vars):
+                if isinstance(value, v.AnyOf) and any(one is receiver for one in value.values):
+                    others = [
+                        one for one in value.values if isinstance(one, v.Inst | v.Obj) and one is not receiver
+                    ]
+                    if any(self.partings.together(time, one.birth) for one in others):
+                        return True
+        return False
+
     @property
     def trains_networks(self) -> bool:
         """Whether the program trains what may be a network."""

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 NEW = "__new__"
 """A method that is given the class itself, as it is."""
-_STATIC, _OF_CLASS = "builtins.staticmethod", "builtins.classmethod"
-BINDING = frozenset({_STATIC, _OF_CLASS})
+STATIC, OF_CLASS = "builtins.staticmethod", "builtins.classmethod"
+BINDING = frozenset({STATIC, OF_CLASS})
 """Decorators that say nothing but what a method is bound to."""
 _PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
 _GETTER = "fget"
@@ -21,9 +21,9 @@ _GETTER = "fget"
 def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
     """A class attribute seen through an instance."""
     if isinstance(found, v.Func):
-        if is_decorated(found, _STATIC) or found.fn.name == NEW:
+        if is_decorated(found, STATIC) or found.fn.name == NEW:
             return found
-        if is_decorated(found, _OF_CLASS):
+        if is_decorated(found, OF_CLASS):
             return found.bind(cls)
         bound = found.bind(receiver)
         if is_property(found):

@@ -97,6 +97,12 @@ class Partings:
         branches = self._branches(other)
         return any(branches.get(parting, first) != first for parting, first in self._branches(one).items())
 
+    def together(self, one: int, other: int) -> bool:
+        """Whether a time lies in the innermost branch in which another one does, of those that have met others."""
+        branches = self._branches(other)
+        inner = max(branches, key=self._began.__getitem__, default=None)
+        return inner is not None and self._branches(one).get(inner) == branches[inner]
+
     def _branches(self, time: int) -> dict[int, int]:
         """The branch that was running at a time, by the number of its parting: the same object is asked for many times,
         and partings that had ended before it was made are passed over."""

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
 
 
+def given_beside(interp: RunView) -> tuple[str, ...]:
+    """The options that have to be given to come here, beside the one that has led aside."""
+    return tuple(
+        one
+        for one in dict.fromkeys([*interp.asides, *needed(interp.given)])
+        if one and one not in (interp.state.noted_aside, A_GPU)
+    )
+
+
 class Where:
     """A remembered place in a run: its site, the flow to it, and the function around it.
 
@@ -46,11 +55,7 @@ class Where:
         self.guessed = interp.guessing > 0
         self.aside = interp.state.noted_aside
         # The other options that have to be given, too.
-        self.others = tuple(
-            one
-            for one in dict.fromkeys([*interp.asides, *needed(interp.given)])
-            if one and one not in (self.aside, A_GPU)
-        )
+        self.others = given_beside(interp)
         self.assumed = interp.assumed
         self.order = interp.steps
 

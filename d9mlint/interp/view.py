@@ -263,6 +263,10 @@ class RunView(Protocol):
     def used(self) -> Sequence[v.Obj]:
         """The objects of libraries that are being used, outermost first."""
 
+    def instead(self, time: int) -> bool:
+        """Whether the run came here through one of several objects that a variable may hold, another one of which was
+        made in the branch that was running then."""
+
     def exclusive(self, time: int) -> bool:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
 

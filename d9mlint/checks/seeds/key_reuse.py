@@ -161,7 +161,7 @@ class Keys(Rule):
             if of.partition(_AT)[0] == key and use.folding == folding and use.uncalled == uncalled
         ]
         parts = _parts(self.run, call)
-        met = [use for use in uses if not self.run.exclusive(use.time)]
+        met = [use for use in uses if not self.run.exclusive(use.time) and not self.run.instead(use.time)]
         known = next((use for use in met if not _other_number(use.parts, parts)), None)
         if known is None and met and not self.run.kb_matches("jax", _BY_NUMBER):
             known = met[0]
