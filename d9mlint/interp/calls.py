@@ -128,6 +128,7 @@ from d9mlint.interp.library import (
     records,
     reflection,
     replacing,
+    trees,
 )
 from d9mlint.interp.library.builtins import (
     GIVEN_LATER,
@@ -1343,6 +1344,8 @@ def _call_external(
             return modelled
     elif (same := _given_back(roles.get("gives-back"), args)) is not None:
         return same
+    elif (tree := trees.mapped(interp, roles.get("calls-for-leaves"), args, node)) is not None:
+        return tree
     elif "reads-configuration" in roles:
         held = load_config(interp, api, args, node)
         if held is not None:

@@ -52,6 +52,7 @@ from d9mlint.interp.kinds import class_of, has_weight
 from d9mlint.interp.library import coroutines, given_files, own_dicts, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
+from d9mlint.interp.library.records import field_names as record_fields
 from d9mlint.interp.library.rows import columns
 from d9mlint.interp.library.set_by_name import may_be_none
 from d9mlint.interp.library_modules import is_module
@@ -95,6 +96,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     kind = type(value)
     if kind is v.Ext:
         return _ext_attribute(interp, value, name)  # type: ignore[arg-type]
+    if name == _FIELDS and (fields := record_fields(value)):
+        return v.Items("t", [v.Lit(one) for one in fields])
     if kind is v.Inst:
         return _inst_attribute(interp, value, name, node)  # type: ignore[arg-type]
     if isinstance(value, v.Mod):
@@ -194,6 +197,7 @@ def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Va
     return interp.orders.carried(result, order)
 
 
+_FIELDS = "_fields"
 _SAME_TENSOR = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 
 
@@ -726,6 +730,7 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
     if known is None and alone:
         inside = [one for one in (node.elt, node.value) if one is not None]
         known = text_parts.counted(interp, iterated, first.target, inside)
+        known = text_parts.empty_each(iterated, node) if known is None else known
     rounds_in_all = 1
     if known is not None and (
         interp.may_unroll(len(known)) or (interp.may_unroll(len(known), many=True) and takes_by_name(node))

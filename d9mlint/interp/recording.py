@@ -724,6 +724,7 @@ ROLES = {
     "freezes-weights": "gives a model whose own weights do not require grad",
     "calls-aside": "calls methods of its receiver, and gives something else",
     "calls-method-of": "calls methods of an argument",
+    "calls-for-leaves": "calls a function for each part of nested containers",
     "calls-for-each": "calls a function for each element",
     "calls-held": "calls the functions and objects that it is given, also in mappings",
     "calls-on-class": "calls a method of the class of its receiver with gradients switched off",

@@ -24,14 +24,30 @@ def counted(
     """The numbers that a loop counts through where each is a bound of a slice of a list of texts that are all known."""
     if not isinstance(iterated, v.Obj) or iterated.api != _RANGE or not isinstance(target, m.Name):
         return None
+    numbers = _numbers(iterated)
+    if numbers is None or not any(_cuts(interp, one, target.id) for one in nodes(inside)):
+        return None
+    return [v.Lit(number) for number in numbers]
+
+
+def _numbers(iterated: v.Obj) -> range | None:
+    """The numbers of a ``range``, if they are known and few."""
     args = iterated.args
     bounds = [one.value for one in args.pos if isinstance(one, v.Lit) and type(one.value) is int]
     if len(bounds) != len(args.pos) or not bounds or args.star or 0 in bounds[2:]:
         return None
     numbers = range(*bounds)
-    if len(numbers) > _MOST or not any(_cuts(interp, one, target.id) for one in nodes(inside)):
+    return numbers if len(numbers) <= _MOST else None
+
+
+def empty_each(iterated: v.Value, comp: m.Comp) -> list[v.Value] | None:
+    """The numbers that ``Pair(*([] for _ in range(2)))`` counts through: each field gets its own container."""
+    if comp.kind != "g" or not isinstance(iterated, v.Obj) or iterated.api != _RANGE:
         return None
-    return [v.Lit(number) for number in numbers]
+    made = comp.elt
+    empty = (isinstance(made, m.Seq) and not made.elts) or (isinstance(made, m.Dict) and not made.keys)
+    numbers = _numbers(iterated) if empty else None
+    return None if numbers is None else [v.Lit(number) for number in numbers]
 
 
 def _cuts(interp: Interp, node: object, counter: str) -> bool:

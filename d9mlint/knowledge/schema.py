@@ -88,6 +88,7 @@ Role = Literal[
     "calls-in-training",
     "calls-aside",
     "calls-method-of",
+    "calls-for-leaves",
     "calls-for-each",
     "calls-held",
     "calls-later",

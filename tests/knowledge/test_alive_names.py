@@ -277,6 +277,8 @@ def test_every_device_is_one(compiled: Compiled, tmp_path: Path) -> None:
                 value = f"{called}().{name}" if entry.gives == "owner" else f"{called}()"
                 if entry.gives == "argument":
                     value = f"{called}('cuda', (2,))"
+                elif entry.gives == "default":
+                    imports.append("torch.set_default_device('cuda')")
             body = [
                 f"model = torch.nn.Linear(2, 2).to({value})",
                 "optimizer = torch.optim.SGD(model.parameters())",

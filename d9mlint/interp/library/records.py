@@ -78,6 +78,14 @@ def _names(cls: v.Cls) -> tuple[str, ...]:
     return ()
 
 
+def field_names(value: v.Value) -> tuple[str, ...]:
+    """The names of the fields of a named tuple, or of a type of these; none of anything else."""
+    if isinstance(value, v.Inst | v.Cls):
+        return _names(value if isinstance(value, v.Cls) else value.cls)
+    known = isinstance(value, v.Obj) and value.type in (_ONE, TUPLE_TYPE) and isinstance(value.data, Fields)
+    return value.data.names if known and isinstance(value, v.Obj) else ()
+
+
 def fields(value: v.Value) -> list[v.Value] | None:
     """What the fields of a named tuple hold, in their order; None for anything else."""
     held = named(value)
