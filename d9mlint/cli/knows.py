@@ -390,6 +390,8 @@ def _rng(entry: RngEntry) -> Iterator[str]:
     if entry.seeds:
         seed = f" with the argument {entry.seed_arg}" if entry.seed_arg else ""
         yield f"  seeds: {', '.join(entry.seeds)}{seed}"
+        if entry.file_calls:
+            yield f"  as far as the functions do that the file names behind `{entry.file_calls}`"
         if entry.none_seed != "fixed":
             meaning = _NONE_SEEDS[entry.none_seed]
             taken = f"the seed of {entry.seed_from}, or " if entry.seed_from else ""

@@ -116,6 +116,7 @@ from d9mlint.interp.library import (
     environments,
     estimators,
     experiments,
+    file_calls,
     functional_modules,
     hooks,
     inputs,
@@ -1315,6 +1316,8 @@ def _call_external(
     event = CallEvent(api, args, node, None, base_of)
     interp.listeners.tell_call(event)
     entries = interp.kb.rng(api)
+    if any(one.file_calls for one in entries):
+        entries = file_calls.seeding(interp, entries, args)
     package = name.partition(".")[0]
     unseeded = rng.apply(interp, entries, args, node, package=package) if entries else False
     rng.use_given(interp, api, args, node)

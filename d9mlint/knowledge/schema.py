@@ -709,6 +709,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``entropy``, ``environment``, ``stateless``, ``unseeded-op``, ``sampling`` (generation by a model).
     ``only_env``: it holds only where these environment variables have one of these values (an empty one: are not
     set).
+    ``file_calls``: the text behind which a file that it reads names functions, which it calls: it seeds what these seed.
     ``unless_inside``: contexts in which it need not draw: of ``with`` or a decorator, or, with ``library.*``, anything
     that this library calls, or ``@reused``, where variables are taken that there are.
     ``package``: it holds for what the program imports from this package, and replaces there what is said of the same names
@@ -751,6 +752,7 @@ class RngEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     quiet_parts: list[str] = []
     sets: list[Effect] = []
     does_not_seed: list[str] = []
+    file_calls: str = ""
     only_env: dict[str, list[str]] = {}
     unless_inside: list[str] = []
     not_apis: list[str] = []

@@ -389,7 +389,13 @@ class Environments(Rule):
         self.seeded_ones.update(ones)
         self.seeded = self.seeded or not ones
 
-    @on_call_if(lambda rule, api: bool(rule.run.kb.rng(api)) or api.startswith(_RL_LIBRARIES))
+    @on_call_if(
+        lambda rule, api: (
+            bool(rule.run.kb.rng(api))
+            or api.startswith(_RL_LIBRARIES)
+            or rule.run.kb.role(api, "resets-environment") is not None
+        )
+    )
     def call(self, call: CallEvent) -> None:
         """Something of a library is called."""
         resets = self.run.kb.role(call.api, "resets-environment")

@@ -37,7 +37,7 @@ def in_any(interp: Interp, api: str, path: v.Value | None) -> v.Mapping | None:
     found = []
     for one in _files(interp, begins, endings):
         interp.config_files.add(one)
-        data = _read(one, _stamp(one))
+        data = _read(one, stamp(one))
         if isinstance(data, dict):
             found.append(data)
         elif data is not None and endings is not YAML:
@@ -104,7 +104,8 @@ def _files(interp: Interp, begins: str, endings: tuple[str, ...]) -> list[str]:
     return []
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def stamp(path: str) -> tuple[int, int]:
+    """When a file was changed, and how large it is."""
     try:
         known = os.stat(path)
     except OSError:
@@ -113,9 +114,9 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _read(path: str, stamp: tuple[int, int]) -> Any:
+def _read(path: str, stamped: tuple[int, int]) -> Any:
     """The content of a file, which nobody changes; it is read again when the file has changed."""
-    return parse_file(path) if 0 < stamp[1] <= _LARGEST else None
+    return parse_file(path) if 0 < stamped[1] <= _LARGEST else None
 
 
 def of_files(files: list[dict[Any, Any]], prefix: str = "") -> v.Mapping:
