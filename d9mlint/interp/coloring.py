@@ -30,7 +30,9 @@ _CONVERTING = frozenset({"builtins.int", "builtins.float", "builtins.str", "buil
 def colors_only(run: RunView, node: Any) -> bool:
     """Whether what an expression of the running function gives does nothing but color what the program draws."""
     function = running(run)
-    return function is not None and _Colors(run).all_color(function, node, 0)
+    if function is None or not any(map(run.uses, sorted(run.kb.libraries_that_color))):
+        return False
+    return _Colors(run).all_color(function, node, 0)
 
 
 class _Colors:

@@ -514,6 +514,12 @@ class Knowledge:
         """Ops that the ``compile`` of a model takes for a loss under this name."""
         return self._losses.get(name, ())
 
+    @cached_property
+    def libraries_that_color(self) -> frozenset[str]:
+        """The libraries that draw something in a color which they are given, by the first parts of their names."""
+        coloring = (one for one in self._all_roles if one.role == "colored-by")
+        return frozenset(api.partition(".")[0] for entry in coloring for api in entry.apis)
+
     def roles(self, dotted: str) -> tuple[RoleEntry, ...]:
         """The roles that calls of a function or method play; ``?.name`` is a method of an unknown receiver."""
         name = self.canonical(dotted)
