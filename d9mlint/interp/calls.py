@@ -1392,9 +1392,9 @@ def _call_external(
         load_file(interp, api, args)
         if (binds := roles.get("binds-parameters")) is not None:
             bindings.bind(interp, binds, args, node)
-        later = "differentiates" in roles
+        handed = (HANDED,) if "differentiates" in roles else ()
         contained = _environments(interp, api, args, node)
-        with interp.within(*([HANDED] if later else [])):
+        with interp.within(*handed):
             if (process := roles.get("new-process")) is None:
                 if not (contained and environments.process_of(interp, api, args)):
                     callbacks(interp, api, args, node)

@@ -310,7 +310,9 @@ class Analyzer:
         interp = self._interp(self.interp, entry, imports[0 if entry else 1], targets)
         if entry is None:
             interp.ready = self._settle(imports[1], targets, file)
-        return self._report(interp, file, entry, start), _inferred(interp)
+        report = self._report(interp, file, entry, start)
+        interp.forget_calls()
+        return report, _inferred(interp)
 
     def _settle(self, imports: ImportCache, targets: Targets, file: ModuleFile) -> Needed:
         """Import what the code of a file imports, each module by itself behind those that it needs.
@@ -326,6 +328,7 @@ class Analyzer:
                 interp.ready = order.needed(one)
                 self._report(interp, one, None, partial(_import_alone, file=one))
                 imports.settle(interp, one, order.circle(one), order.needed(one))
+                interp.forget_calls()
         return needed
 
     def _recorded(

@@ -15,7 +15,7 @@ import functools
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
@@ -184,6 +184,24 @@ def _nowhere(violation: Violation) -> None:
 
 _TWO = 2
 """Branches of an ``if``."""
+
+
+class _Within:
+    """Some names are active. Every call is made within something, and a generator for each takes longer."""
+
+    __slots__ = ("_before", "_interp", "_names")
+
+    def __init__(self, interp: Interp, names: tuple[str, ...]) -> None:
+        self._interp = interp
+        self._names = names
+
+    def __enter__(self) -> None:
+        held = self._interp.contexts.held
+        self._before = len(held)
+        held.extend(self._names)
+
+    def __exit__(self, *_: object) -> None:
+        del self._interp.contexts.held[self._before :]
 
 
 class Interp:
@@ -389,6 +407,13 @@ class Interp:
     def exhausted(self) -> bool:
         """Whether something was not followed because a budget was used up."""
         return self.used_up > 0
+
+    def forget_calls(self) -> None:
+        """The run has ended. What calls did is most of what it has made: it is freed at once, and not when Python has found
+        that nothing but the run itself holds it, which takes several times as long."""
+        self.memo.clear()
+        self.settled.clear()
+        self.variants.clear()
 
     def allow(self, steps: int) -> None:
         """Run at most so many steps from here."""
@@ -1074,15 +1099,9 @@ class Interp:
         """``owner.name = value``; see ``assignment``."""
         set_attribute(self, owner, name, value, node)
 
-    @contextmanager
-    def within(self, *names: str) -> Iterator[None]:
+    def within(self, *names: str) -> AbstractContextManager[None]:
         """Run with these context managers or decorators (canonical names) active."""
-        before = len(self.contexts.held)
-        self.contexts.held.extend(names)
-        try:
-            yield
-        finally:
-            del self.contexts.held[before:]
+        return _Within(self, names)
 
     def circumstances(
         self, act: Activation, call: tuple[v.Func, Any] | None = None

@@ -136,6 +136,7 @@ class Listeners:
     __slots__ = (
         "_any_call",
         "_chosen",
+        "_muted",
         "_wanted",
         "attributes",
         "calls",
@@ -155,6 +156,7 @@ class Listeners:
         self._any_call: list[tuple[Listening, Handler[CallEvent]]] = []
         self._chosen: dict[str, _Choice] = {}
         self._wanted: Wanted = {}
+        self._muted: Listeners | None = None
 
     def add(self, listener: object) -> None:
         """Tell an object what its methods listen to."""
@@ -258,6 +260,7 @@ class Listeners:
 
     def muted(self) -> Listeners:
         """Nobody listens; but names that are listened to are still known."""
-        new = Listeners()
-        new.calls = {name: [] for name in self.calls}
-        return new
+        if self._muted is None or len(self._muted.calls) != len(self.calls):
+            self._muted = Listeners()
+            self._muted.calls = {name: [] for name in self.calls}
+        return self._muted

@@ -168,6 +168,10 @@ def is_bound_alike(outcome: Outcome) -> bool:
     return True
 
 
+_PLAIN = (v.Lit, v.Ext)
+"""Types of most of what a call reads: what holds no object."""
+
+
 class _Mismatch(Exception):
     """A call would not do the same again."""
 
@@ -201,7 +205,8 @@ def replay(
                 continue
             now = dict.get(holder, key, ABSENT) if kind is ITEM else at(owner, kind, holder, key)
             if now is then:
-                match.stays(then)
+                if not isinstance(then, _PLAIN):
+                    match.stays(then)
             elif not v.same_content(now, then):
                 if kind is FIELD:
                     return None

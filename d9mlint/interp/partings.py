@@ -42,16 +42,22 @@ class Open(NamedTuple):
     number: int
 
 
+_BLOCK = 64
+"""So many partings are passed over at once where all of them began too late."""
+
+
 class Partings:
     """The branches of one run, but for those of imports: a run that takes an import over does not run them."""
 
-    __slots__ = ("_all", "_at", "_began", "_latest", "_of_rngs", "used")
+    __slots__ = ("_all", "_at", "_began", "_first", "_latest", "_of_rngs", "used")
 
     def __init__(self) -> None:
         self._all: list[Parting] = []
         # When each began, and the latest time at which one of the partings up to it ended.
         self._began: list[int] = []
         self._latest: list[int] = []
+        # The earliest time at which one of each block of partings began.
+        self._first: list[int] = []
         # For each time that was asked for: how many partings were looked at, and the branches in which it lies.
         self._at: dict[int, tuple[int, dict[int, int]]] = {}
         self._of_rngs: list[Parting] = []
@@ -78,8 +84,13 @@ class Partings:
             self._append(Parting(spans, (), {}))
 
     def _append(self, parting: Parting) -> None:
+        began = parting.spans[0][0]
+        if len(self._all) % _BLOCK:
+            self._first[-1] = min(self._first[-1], began)
+        else:
+            self._first.append(began)
         self._all.append(parting)
-        self._began.append(parting.spans[0][0])
+        self._began.append(began)
         ended = parting.spans[-1][1]
         self._latest.append(max(ended, self._latest[-1]) if self._latest else ended)
 
@@ -107,12 +118,19 @@ class Partings:
         """The branch that was running at a time, by the number of its parting: the same object is asked for many times,
         and partings that had ended before it was made are passed over."""
         looked_at, branches = self._at.get(time) or (bisect.bisect_left(self._latest, time), {})
-        if looked_at < len(self._all):
+        count = len(self._all)
+        if looked_at < count:
             # Of an old object most began after it was made.
-            for number in range(looked_at, len(self._all)):
-                if self._began[number] < time and (branch := self._all[number].branch(time)) is not None:
-                    branches[number] = branch
-            self._at[time] = len(self._all), branches
+            number = looked_at
+            while number < count:
+                block = number // _BLOCK
+                behind = min(count, (block + 1) * _BLOCK)
+                if self._first[block] < time:
+                    for one in range(number, behind):
+                        if self._began[one] < time and (branch := self._all[one].branch(time)) is not None:
+                            branches[one] = branch
+                number = behind
+            self._at[time] = count, branches
         return branches
 
     def of_one(self, births: Sequence[int | None]) -> bool:

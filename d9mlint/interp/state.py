@@ -106,10 +106,12 @@ class StateTable(MutableMapping[str, T]):
     def restore(self, saved: dict[str, T]) -> None:
         """Let the content be what it was when it was saved as ``held``."""
         changed, kind, now = HEAP.act.changed, self._kind, self._held
+        self._shared = True
+        if saved is now:
+            return
         changed.update((kind, name) for name in saved if saved[name] is not now.get(name, ABSENT))
         changed.update((kind, name) for name in now if name not in saved)
         self._held = saved
-        self._shared = True
 
     def save(self) -> dict[str, T]:
         """The content, for ``restore``."""

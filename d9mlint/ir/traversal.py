@@ -10,6 +10,25 @@ import msgspec
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memoized
 
+_SIMPLE = frozenset(
+    [
+        m.AnnAssign,
+        m.Assert,
+        m.Assign,
+        m.AugAssign,
+        m.ClassDef,
+        m.Delete,
+        m.ExprStmt,
+        m.FunctionDef,
+        m.Import,
+        m.ImportFrom,
+        m.Jump,
+        m.Raise,
+        m.Return,
+        m.ScopeDecl,
+    ]
+)
+"""Statements in which no others stand."""
 _holding: dict[type[msgspec.Struct], tuple[str, ...]] = {}
 
 
@@ -72,6 +91,8 @@ def statements(body: Sequence[m.Stmt]) -> Iterator[m.Stmt]:
     """Some statements and all those in them, in source order within each block (not those of functions)."""
     for stmt in body:
         yield stmt
+        if type(stmt) in _SIMPLE:
+            continue
         for name in ("body", "orelse", "final"):
             yield from statements(getattr(stmt, name, ()))
         for name in ("handlers", "cases"):
