@@ -14,6 +14,7 @@ from d9mlint.interp.methods import BINDING
 from d9mlint.interp.naming import called_in_library, is_private, needs_form_only
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.forms import rounds_ask_for_form
 from d9mlint.ir.kept import Kept, Path
 from d9mlint.ir.traversal import called_name, nodes, parents
@@ -176,11 +177,22 @@ def takes_nothing(run: RunView, entry: OrderEntry, node: Any) -> bool:
     return bool(entry.lazy) and is_idle(run, node, frozenset(entry.lazy))
 
 
+@memoized
+def _loops_and_steps(function: m.Function) -> tuple[m.For | m.Call, ...]:
+    """The loops of a function, and where it takes the next element of something; memoised while the function lives."""
+    return tuple(
+        one
+        for one in nodes(function.body)
+        if isinstance(one, m.For)
+        or (isinstance(one, m.Call) and called_name(one) == "next" and len(one.args) == 1)
+    )
+
+
 def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
     """The expressions whose elements a function asks for nothing but their form, by id: it goes through them in a loop,
     or takes the first."""
     found = set[int]()
-    for one in nodes(function.body):
+    for one in _loops_and_steps(function):
         if isinstance(one, m.For):
             given, numbered = one.iter, False
             while (
@@ -193,7 +205,7 @@ def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
             kept = rounds_ask_for_form(function, one, numbered)
             if kept is not None and is_private(run, function, kept):
                 found.add(id(given))
-        elif isinstance(one, m.Call) and called_name(one) == "next" and len(one.args) == 1:
+        else:
             walk = one.args[0]
             if isinstance(walk, m.Call) and called_name(walk) == "iter" and len(walk.args) == 1:
                 if needs_form_only(run, one):
