@@ -17,7 +17,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memoized
 from d9mlint.ir.forms import rounds_ask_for_form
 from d9mlint.ir.kept import Kept, Path
-from d9mlint.ir.traversal import called_name, nodes, parents
+from d9mlint.ir.traversal import call_at, called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
 
 if TYPE_CHECKING:
@@ -132,9 +132,7 @@ def _is_started(module: m.Function, node: Any) -> bool:
 
 def _call_at(frame: Frame, site: Site) -> m.Call | None:
     """The call that stands at a place, in what a frame runs."""
-    calls = (one for one in nodes(frame.body) if isinstance(one, m.Call))
-    found = next((one for one in calls if (one.start, one.end) == (site.start, site.end)), None)
-    return found if frame.file.path == site.path else None
+    return call_at(frame.body, site.start, site.end) if frame.file.path == site.path else None
 
 
 def _returns(run: RunView, node: Any, func: v.Func) -> bool:
