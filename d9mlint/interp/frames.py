@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import call_at
 
 if TYPE_CHECKING:
     from d9mlint.interp.equal_tests import Chosen
@@ -148,6 +148,4 @@ class Frame:
         """The call in the caller that began it, where the program has it."""
         if self.caller is None or self.call_site is None:
             return None
-        place = (self.call_site.start, self.call_site.end)
-        found = (one for one in nodes(self.caller.body) if isinstance(one, m.Call))
-        return next((one for one in found if (one.start, one.end) == place), None)
+        return call_at(self.caller.body, self.call_site.start, self.call_site.end)

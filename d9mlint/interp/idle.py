@@ -15,11 +15,12 @@ from d9mlint.interp.methods import BINDING
 from d9mlint.interp.naming import called_in_library, is_private, needs_form_only
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.forms import rounds_ask_for_form
 from d9mlint.ir.kept import Kept, Path
 from d9mlint.ir.left_out import left_out, left_out_by_module
 from d9mlint.ir.liveness import declared_global
-from d9mlint.ir.traversal import called_name, nodes, parents
+from d9mlint.ir.traversal import call_at, called_name, nodes, parents
 from d9mlint.project.entry_points import is_main_test
 
 if TYPE_CHECKING:
@@ -144,9 +145,7 @@ def _is_started(module: m.Function, node: Any) -> bool:
 
 def _call_at(frame: Frame, site: Site) -> m.Call | None:
     """The call that stands at a place, in what a frame runs."""
-    calls = (one for one in nodes(frame.body) if isinstance(one, m.Call))
-    found = next((one for one in calls if (one.start, one.end) == (site.start, site.end)), None)
-    return found if frame.file.path == site.path else None
+    return call_at(frame.body, site.start, site.end) if frame.file.path == site.path else None
 
 
 def _returns(run: RunView, node: Any, func: v.Func) -> bool:
@@ -189,11 +188,22 @@ def takes_nothing(run: RunView, entry: OrderEntry, node: Any) -> bool:
     return bool(entry.lazy) and is_idle(run, node, frozenset(entry.lazy))
 
 
+@memoized
+def _loops_and_steps(function: m.Function) -> tuple[m.For | m.Call, ...]:
+    """The loops of a function, and where it takes the next element of something; memoised while the function lives."""
+    return tuple(
+        one
+        for one in nodes(function.body)
+        if isinstance(one, m.For)
+        or (isinstance(one, m.Call) and called_name(one) == "next" and len(one.args) == 1)
+    )
+
+
 def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
     """The expressions whose elements a function asks for nothing but their form, by id: it goes through them in a loop,
     or takes the first."""
     found = set[int]()
-    for one in nodes(function.body):
+    for one in _loops_and_steps(function):
         if isinstance(one, m.For):
             given, numbered = one.iter, False
             while (
@@ -206,7 +216,7 @@ def _asked_for_form(run: RunView, function: m.Function) -> set[int]:
             kept = rounds_ask_for_form(function, one, numbered)
             if kept is not None and is_private(run, function, kept):
                 found.add(id(given))
-        elif isinstance(one, m.Call) and called_name(one) == "next" and len(one.args) == 1:
+        else:
             walk = one.args[0]
             if isinstance(walk, m.Call) and called_name(walk) == "iter" and len(walk.args) == 1:
                 if needs_form_only(run, one):

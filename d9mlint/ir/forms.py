@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "requires_grad"})
@@ -38,6 +39,12 @@ def asked_for_form(function: m.Function, node: Any) -> set[str] | None:
     return names if found else None
 
 
+@memoized
+def _named(function: m.Function) -> tuple[m.Name | m.ScopeDecl | m.Lambda, ...]:
+    """The names in a function, and what else may use them; memoised while the function lives."""
+    return tuple(one for one in nodes(function.body) if isinstance(one, (m.Name, m.ScopeDecl, m.Lambda)))
+
+
 def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> set[str] | None:
     """The variables of the elements that a loop goes through and of their parts, if all that a function does with them is
     to ask for their form, and it does ask; None if it does more. With ``numbered`` each comes with its number first."""
@@ -58,10 +65,10 @@ def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> se
             stored.add(id(one))
         if len(names) > _MOST_NAMES:
             return None
-        for use in nodes(function.body):
+        for use in _named(function):
             if isinstance(use, (m.ScopeDecl, m.Lambda)):
                 return None
-            if not isinstance(use, m.Name) or use.id.partition(".")[0] not in names or id(use) in stored:
+            if use.id.partition(".")[0] not in names or id(use) in stored:
                 continue
             item = _whole(use, above)
             if use.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(item)), item):

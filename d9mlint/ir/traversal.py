@@ -116,6 +116,26 @@ def nodes(body: Iterable[Any]) -> Iterator[Any]:
                 stack += [item for item in value if isinstance(item, msgspec.Struct)]
 
 
+def call_at(body: list[m.Stmt], start: int, end: int) -> m.Call | None:
+    """The call among some statements that stands between two offsets."""
+    return _calls(body).get((start, end))
+
+
+@memoized
+def _calls(body: list[m.Stmt]) -> dict[tuple[int, int], m.Call]:
+    found: dict[tuple[int, int], m.Call] = {}
+    for one in nodes(body):
+        if isinstance(one, m.Call):
+            found.setdefault((one.start, one.end), one)
+    return found
+
+
+@memoized
+def conditionals(body: list[m.Stmt]) -> tuple[m.If, ...]:
+    """The ``if`` statements among some statements; memoised while they live."""
+    return tuple(one for one in nodes(body) if isinstance(one, m.If))
+
+
 def alike(a: Any, b: Any) -> bool:
     """Whether two expressions are written with the same words, wherever they stand."""
     if type(a) is not type(b):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp.text import with_keys, written
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import conditionals, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -21,8 +21,8 @@ def truth_test(run: RunView, call: Any) -> str:
         given = {_last(one) for one in nodes([*call.args, *(keyword.value for keyword in call.keywords)])} - {
             ""
         }
-        for one in nodes(frame.body):
-            if isinstance(one, m.If) and _last(one.test) in given and _holds(one, call):
+        for one in conditionals(frame.body):
+            if _last(one.test) in given and _holds(one, call):
                 return with_keys(one.test)
         call = frame.began()
     return ""
