@@ -141,6 +141,7 @@ def test_the_arguments_of_setfit_have_no_switch(tmp_path: Path, library: str) ->
     )
     (found,) = findings(tmp_path, text, "DET302")
     assert ("full_determinism" in found.help) is (library != "setfit")
+    assert "TrainingArguments" not in str(found.flow) and f"{library}.{model}" in str(found.flow)
     if library == "setfit":
         assert found.fix is not None
 
