@@ -90,17 +90,22 @@ def _counters(loop: m.For | m.While) -> set[str]:
                 numbers = {name for stmt in block for name in set_to_number(stmt)} & counted & asked
                 compared = names_in([one.test]) & {name for stmt in block for name in stored_names(stmt)}
                 found |= numbers | (compared if numbers else set())
-            found |= _bad_rounds(one, counted & asked)
+            found |= _bad_rounds(one, counted & asked, held)
     return found
 
 
-def _bad_rounds(test: m.If, counted: set[str]) -> set[str]:
+def _bad_rounds(test: m.If, counted: set[str], held: list[m.Stmt]) -> set[str]:
     """What a loop counts in the rounds that are no better than the best one, and that one: ``if loss < best: best = loss``,
-    ``else: bad += 1``."""
+    ``else: bad += 1``; the comparison may be kept in a variable."""
     blocks = [*test.body, *test.orelse]
     steps = {name for stmt in blocks for name in _steps(stmt)} & counted
-    compared = names_in([test.test]) & {name for stmt in blocks for name in stored_names(stmt)} - steps
-    return steps | compared if steps and compared and _compares(test.test) else set()
+    if not steps:
+        return steps
+    flag = name_of(test.test.operand if isinstance(test.test, m.Unary) else test.test)
+    kept = (one.value for one in held if flag and isinstance(one, m.Assign) and flag in stored_names(one))
+    compared = names_in([one for one in (test.test, *kept) if _compares(one)])
+    compared &= {name for stmt in blocks for name in stored_names(stmt)} - steps
+    return steps | compared if compared else compared
 
 
 def _steps(stmt: m.Stmt) -> set[str]:
