@@ -129,6 +129,23 @@ def test_the_trainer_of_transformers_has_a_switch_from_a_release_on(
     assert any("full_determinism" in edit.content for edit in edits) is named and edits
 
 
+@pytest.mark.parametrize("library", ["setfit", "sentence_transformers"])
+def test_the_arguments_of_setfit_have_no_switch(tmp_path: Path, library: str) -> None:
+    """Those of the trainer of Sentence Transformers, which it makes, have."""
+    prefix, model = (
+        ("", "SetFitModel") if library == "setfit" else ("SentenceTransformer", "SentenceTransformer")
+    )
+    text = (
+        f"from {library} import {model} as M, {prefix}Trainer as Trainer, {prefix}TrainingArguments as A\n\n"
+        "trainer = Trainer(model=M('x'), args=A(output_dir='o'), train_dataset=open('d'))\ntrainer.train()\n"
+    )
+    (found,) = findings(tmp_path, text, "DET302")
+    assert ("full_determinism" in found.help) is (library != "setfit")
+    assert "TrainingArguments" not in str(found.flow) and f"{library}.{model}" in str(found.flow)
+    if library == "setfit":
+        assert found.fix is not None
+
+
 MATRIX = (
     "import os\nimport torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
     "nn.Linear(2, 2).cuda()(torch.zeros(1, 2).cuda()).sum().backward()\n"

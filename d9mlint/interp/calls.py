@@ -638,11 +638,13 @@ def takes_options(func: v.Func) -> bool:
 
 
 def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> None:
-    """Give parameters their values; what is not given has its default."""
+    """Give parameters their values; what is not given has its default. Where a library calls a function with unknown
+    arguments, it gives nothing for ``labels=labels``, which keeps a variable of the program for the function."""
     pos = list(args.pos)
     if func.receiver is not None:
         pos.insert(0, func.receiver)
     kw = dict(args.kw)
+    any_arguments = args.star and args.dstar and not args.pos and not kw
     index = 0
     for param in func.fn.params:
         name = param.name
@@ -657,7 +659,8 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
         elif param.kind != "p" and name in kw:
             env.vars[name] = found_or(kw.pop(name), func.defaults.get(name))
         elif args.star or args.dstar:
-            env.vars[name] = v.UNKNOWN
+            known = any_arguments and isinstance(param.default, m.Name) and param.default.id == name
+            env.vars[name] = func.defaults.get(name, v.UNKNOWN) if known else v.UNKNOWN
             if name in func.drawn:
                 rng.use_default(interp, [one for one in func.drawn[name] if one.rng == "own"])
         else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.checks.checkpoints.first_numbers import (
     begun,
     begun_outside,
+    name_of,
     names_in,
     set_to_number,
     stored_names,
@@ -77,12 +78,7 @@ def ends_by(run: RunView, loop: Loop) -> tuple[str, ...]:
 
 def _counters(loop: m.For | m.While) -> set[str]:
     held = list(_own(loop.body))
-    counted = {
-        name
-        for one in held
-        if isinstance(one, m.AugAssign) and isinstance(one.value, m.Const)
-        for name in stored_names(one)
-    }
+    counted = {name for one in held for name in _steps(one)}
     asked = names_in([one.test for one in held if isinstance(one, m.If) and any(map(_ends, one.body))])
     for one in held:
         if isinstance(one, m.If) and any(_sets_flag(stmt) in asked for stmt in one.body):
@@ -94,7 +90,32 @@ def _counters(loop: m.For | m.While) -> set[str]:
                 numbers = {name for stmt in block for name in set_to_number(stmt)} & counted & asked
                 compared = names_in([one.test]) & {name for stmt in block for name in stored_names(stmt)}
                 found |= numbers | (compared if numbers else set())
+            found |= _bad_rounds(one, counted & asked, held)
     return found
+
+
+def _bad_rounds(test: m.If, counted: set[str], held: list[m.Stmt]) -> set[str]:
+    """What a loop counts in the rounds that are no better than the best one, and that one: ``if loss < best: best = loss``,
+    ``else: bad += 1``; the comparison may be kept in a variable."""
+    blocks = [*test.body, *test.orelse]
+    steps = {name for stmt in blocks for name in _steps(stmt)} & counted
+    if not steps:
+        return steps
+    flag = name_of(test.test.operand if isinstance(test.test, m.Unary) else test.test)
+    kept = (one.value for one in held if flag and isinstance(one, m.Assign) and flag in stored_names(one))
+    compared = names_in([one for one in (test.test, *kept) if _compares(one)])
+    compared &= {name for stmt in blocks for name in stored_names(stmt)} - steps
+    return steps | compared if compared else compared
+
+
+def _steps(stmt: m.Stmt) -> set[str]:
+    """What a statement counts in steps of a number that is written there: ``n += 1``, ``n = n + 1``."""
+    if isinstance(stmt, m.AugAssign):
+        return stored_names(stmt) if isinstance(stmt.value, m.Const) else set()
+    value = stmt.value if isinstance(stmt, m.Assign) else None
+    if isinstance(value, m.BinOp) and value.op in ("+", "-") and isinstance(value.right, m.Const):
+        return stored_names(stmt) & {name_of(value.left)}
+    return set()
 
 
 def _begun(run: RunView, loop: Loop, found: set[str]) -> set[str]:
