@@ -932,6 +932,7 @@ ROLES = {
     "initializes-variables": "gives the variables or tables of a graph their initial values",
     "orders-by-column": "puts the rows of a table into the order of a column",
     "saves-variables": "saves and restores the variables of a graph",
+    "saves-trained-variables": "saves and restores the trained variables of a graph",
     "saves-in-training": "writes files while a model is trained that it is given to",
     "resumes-training": "goes on with training from the checkpoint that is named",
     "goes-first": "is to be imported or called before other packages are imported",

@@ -304,6 +304,7 @@ Role = Literal[
     "saves-loader",
     "saves-run",
     "saves-trained",
+    "saves-trained-variables",
     "saves-variables",
     "seeds-attribute",
     "seeds-environment",
