@@ -931,6 +931,7 @@ ROLES = {
     "gives-setting": "gives the text of a setting",
     "initializes-variables": "gives the variables or tables of a graph their initial values",
     "orders-by-column": "puts the rows of a table into the order of a column",
+    "groups-ops": "gives what a session runs to run all that it is given",
     "saves-variables": "saves and restores the variables of a graph",
     "saves-trained-variables": "saves and restores the trained variables of a graph",
     "saves-in-training": "writes files while a model is trained that it is given to",

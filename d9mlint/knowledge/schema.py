@@ -285,6 +285,7 @@ Role = Literal[
     "gives-layers",
     "asks-states",
     "assigns-variables",
+    "groups-ops",
     "gives-states",
     "gives-weights",
     "resumes-epochs",

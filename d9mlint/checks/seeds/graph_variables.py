@@ -161,4 +161,9 @@ def _only_initializes(run: RunView, fetched: v.Value | None) -> bool:
     """Whether what a session is asked to run does nothing but give variables and tables their initial values."""
     if isinstance(fetched, v.Items):
         return not fetched.open and all(_only_initializes(run, one) for one in fetched.elts)
-    return isinstance(fetched, v.Obj) and run.kb.role(fetched.api, "initializes-variables") is not None
+    if not isinstance(fetched, v.Obj):
+        return False
+    if run.kb.role(fetched.api, "groups-ops") is not None:
+        given = fetched.args
+        return not (given.star or given.dstar) and all(_only_initializes(run, one) for one in given.pos)
+    return run.kb.role(fetched.api, "initializes-variables") is not None
