@@ -931,6 +931,7 @@ ROLES = {
     "gives-setting": "gives the text of a setting",
     "initializes-variables": "gives the variables or tables of a graph their initial values",
     "orders-by-column": "puts the rows of a table into the order of a column",
+    "gives-arguments": "gives the calls in a block further arguments",
     "groups-ops": "gives what a session runs to run all that it is given",
     "saves-variables": "saves and restores the variables of a graph",
     "saves-trained-variables": "saves and restores the trained variables of a graph",

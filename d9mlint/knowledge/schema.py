@@ -286,6 +286,7 @@ Role = Literal[
     "asks-states",
     "assigns-variables",
     "groups-ops",
+    "gives-arguments",
     "gives-states",
     "gives-weights",
     "resumes-epochs",

@@ -150,9 +150,9 @@ class GraphVariables:
 
 
 def _makes_variables(run: RunView, api: str) -> bool:
-    """Whether a call makes variables of a graph."""
+    """Whether a call makes variables of a graph, or says how others make theirs."""
     role = run.kb.role(api, "holds")
-    if role is not None and role.library == "tensorflow":
+    if (role is not None and role.library == "tensorflow") or run.kb.role(api, "gives-arguments") is not None:
         return True
     return any(one.kind == "init" for one in run.kb.rng(api))
 
