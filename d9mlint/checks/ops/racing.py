@@ -21,7 +21,7 @@ from d9mlint.checks.ops.dimensions import has_more
 from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed, left_by, reached_by
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
-from d9mlint.checks.ops.graph_losses import STEPS, beside_losses
+from d9mlint.checks.ops.graph_losses import LOSSES, STEPS, beside_losses
 from d9mlint.checks.ops.parts import asks_part, leaves_last_part
 from d9mlint.checks.ops.squeezed import takes_one
 from d9mlint.checks.ops.tests_of_results import takes_no_gradient
@@ -764,7 +764,8 @@ def _candidate(
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
         _remedy_by_modes(rule.run, entry),
         _unless(_given(rule.run, call, entry), entry, returned),
-        forward and ((left and not graded) or _is_unread(rule.run, call, entry)),
+        (forward and ((left and not graded) or _is_unread(rule.run, call, entry)))
+        or _is_overwritten(rule.run, call, entry),
         rule.mode_here(where_, entry.library in TF_LIBRARIES),
         _chosen_by(call.args, entry) if answer is None else ("", ""),
         graded,
@@ -840,6 +841,21 @@ def _is_unread(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
     if not isinstance(stmt, m.Assign) or not _only_computes(run, stmt.value, call.node):
         return False
     return run.unread(call.node) or (not run.frame.file.notebook and is_left_in_program(run, call.node))
+
+
+def _is_overwritten(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
+    """Whether what a function of TensorFlow gives is kept in a variable that nothing reads, as where the next loss takes its
+    place. A loss that the library collects is read by others."""
+    stmt = run.statement
+    return (
+        entry.library in TF_LIBRARIES
+        and entry.passes == "both"
+        and call.owner is None
+        and isinstance(stmt, m.Assign)
+        and stmt.value is call.node
+        and call.api.rpartition(".")[0].rpartition(".")[2] != LOSSES
+        and run.unread(call.node)
+    )
 
 
 def _leaves_varying(run: RunView, call: CallEvent, entry: OpEntry) -> bool:

@@ -2,6 +2,7 @@
 
 ``tf.train.Saver()`` restores all variables that there are when it is made. Up to then nothing reads their initial values
 where a session has only run initializers. Other libraries give the variables of a network, or all, the values of a file.
+A saver of those that are trained restores all that a draw has given their values, unless one of these is not trained.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from d9mlint.interp.memory import marks_path, remembered, remembered_table
 from d9mlint.interp.places import Moment
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
+
+_TRAINED = "trainable"
+"""Argument that says whether variables are trained."""
 
 if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
@@ -41,6 +45,10 @@ class GraphVariables:
     memory: Memory
     savers = remembered_table(Site, int)
     """When savers of all variables were made."""
+    trained_alone = remembered(set[Site])
+    """Where those of them were made that save the trained variables alone,"""
+    untrained = remembered(set[Site])
+    """and where variables were made that are not surely trained."""
     pending = marks_path(Initial)
     """The initial values that nothing has been restored over on this path."""
     restored_over = remembered(set[Site])
@@ -74,11 +82,29 @@ class GraphVariables:
             site = self.run.here(call.node)
             self.savers[site] = Moment(self.run.steps)
 
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-trained-variables") is not None)
+    def saver_of_trained_made(self, call: CallEvent) -> None:
+        """A saver of the trained variables alone is made."""
+        role = self.run.kb.role(call.api, "saves-trained-variables")
+        if role is not None and all_hold(call.args, role.when):
+            site = self.run.here(call.node)
+            self.savers[site] = Moment(self.run.steps)
+            self.trained_alone.add(site)
+
+    @on_call_if(lambda rule, api: _makes_variables(rule.run, api))
+    def variable_made(self, call: CallEvent) -> None:
+        """Variables are made that may not be trained."""
+        trained = call.args.get(_TRAINED)
+        if trained is not None and not (isinstance(trained, v.Lit) and trained.value is True):
+            self.untrained.add(self.run.here(call.node))
+
     @on_method("restore")
     def variables_restored(self, call: CallEvent) -> None:
         """A saver restores what it has saved."""
         saver = made_at(call.owner) if isinstance(call.owner, v.Obj) else None
         if saver is None or saver not in self.savers:
+            return
+        if self.untrained and saver in self.trained_alone:
             return
         for name, one in self.pending.items():
             if one.made < self.savers[saver]:
@@ -123,8 +149,21 @@ class GraphVariables:
         return frozenset(set(self.restored_over) - set(self.used_values))
 
 
+def _makes_variables(run: RunView, api: str) -> bool:
+    """Whether a call makes variables of a graph, or says how others make theirs."""
+    role = run.kb.role(api, "holds")
+    if (role is not None and role.library == "tensorflow") or run.kb.role(api, "gives-arguments") is not None:
+        return True
+    return any(one.kind == "init" for one in run.kb.rng(api))
+
+
 def _only_initializes(run: RunView, fetched: v.Value | None) -> bool:
     """Whether what a session is asked to run does nothing but give variables and tables their initial values."""
     if isinstance(fetched, v.Items):
         return not fetched.open and all(_only_initializes(run, one) for one in fetched.elts)
-    return isinstance(fetched, v.Obj) and run.kb.role(fetched.api, "initializes-variables") is not None
+    if not isinstance(fetched, v.Obj):
+        return False
+    if run.kb.role(fetched.api, "groups-ops") is not None:
+        given = fetched.args
+        return not (given.star or given.dstar) and all(_only_initializes(run, one) for one in given.pos)
+    return run.kb.role(fetched.api, "initializes-variables") is not None
