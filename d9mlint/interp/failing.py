@@ -512,7 +512,6 @@ def defines_no(interp: Interp, mod: v.Mod, name: str, stmt: m.ImportFrom) -> boo
     if interp.uses_word(name, besides=here):
         return False
     interp.gap("undefined-name", f"`{stmt.module or mod.name}` defines no `{name}`", stmt)
-    interp.state.lost = True
     return True
 
 

@@ -1979,8 +1979,13 @@ class Interp:
                 value = v.Ext(f"{mod.env.stars[-1]}.{alias.name}")
             if value is None and mod.file is not None:
                 if defines_no(self, mod, alias.name, stmt):
-                    _fail(self)
-                    return
+                    if self.tried:
+                        self.state.lost = True
+                        _fail(self)
+                        return
+                    # Who corrects the import has the rest of the program.
+                    self.bind(alias.asname or alias.name, v.UNKNOWN)
+                    continue
                 self.frame.mod.late[alias.asname or alias.name] = (mod, alias.name)
             self.bind(alias.asname or alias.name, value if value is not None else v.UNKNOWN)
 
