@@ -246,7 +246,7 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), likely=True)
     for side in (left, right):
         if is_graph_tensor(side):
-            made = v.Obj(OPERATOR, "", v.Args([left, right]))
+            made = v.Obj(shapes.OPERATOR, "", v.Args([left, right]))
             shape = shapes.of_operator(left, right, op)
             sizes = None if op == "@" else shape.sizes
             distinct, begins = tensors.places_of_rows(left, right, op)
@@ -326,9 +326,6 @@ def _is_only_column(node: Any, index: v.Value) -> bool:
         and isinstance(index.elts[1], v.Lit)
         and index.elts[1].value == 0
     )
-
-
-OPERATOR = "tf.Tensor.operator"
 
 
 def is_graph_tensor(value: v.Value) -> bool:

@@ -18,7 +18,6 @@ from d9mlint.interp.data import (
     ENTROPY_FIELDS,
     MODULE,
     MOST_OF_OWN_CODE,
-    OPERATOR,
     PATH,
     UNKNOWN_KEY,
     added,
@@ -647,7 +646,7 @@ def _compared(interp: Interp, node: m.Compare, values: list[v.Value]) -> v.Value
             made.start_with(tensors.of_comparison(interp, *values))
             return made
         if any(map(is_graph_tensor, values)):
-            made = v.Obj(OPERATOR, "", v.Args(list(values)))
+            made = v.Obj(shapes.OPERATOR, "", v.Args(list(values)))
             made.start_with(shapes.Form(dtype="bool"))
             return made
     return v.UNKNOWN

@@ -103,7 +103,7 @@ from d9mlint.interp.method_index import MethodIndex
 from d9mlint.interp.missing_items import present, there_if_given
 from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
-from d9mlint.interp.overwritten import overwritten_places
+from d9mlint.interp.overwritten import overwritten_places, shown_if_given
 from d9mlint.interp.partings import Open, Partings
 from d9mlint.interp.places import running
 from d9mlint.interp.process_start import IMPORTED, Left, ProcessStart
@@ -767,6 +767,11 @@ class Interp:
         followed = all(gap.kind == "constant" for gap in self.gaps)
         stored = stored_places(self.state, lambda name, held: self._may_be_read(name, held and followed))
         return found if not stored or self.mentions(["__dict__"]) else found | stored
+
+    @property
+    def shown_if_given(self) -> frozenset[Site]:
+        """Where values were drawn of which only the form is looked at, if an option is given."""
+        return shown_if_given(self.state)
 
     @property
     def marks(self) -> StateTable[Any]:

@@ -28,17 +28,22 @@ if TYPE_CHECKING:
     from d9mlint.interp.orders import Loop, Orders
 
 _LARGEST = 2**64
+_MOST_NESTED = 4
 
 
-def is_float(interp: Interp, value: v.Value | None) -> bool:
+def is_float(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:
     """Whether a value is a floating point number, or an array of them; a tensor is, unless it is known not to be."""
     if isinstance(value, v.Lit):
         return isinstance(value.value, float)
     if isinstance(value, v.AnyOf):
-        return any(is_float(interp, one) for one in value.values)
+        return any(is_float(interp, one, depth) for one in value.values)
     if not isinstance(value, v.Obj):
         return False
-    if value.type == TENSOR or interp.kb.role(value.api, "tensor") is not None:
+    is_operator = value.api == shapes.OPERATOR
+    if is_operator and shapes.form(value).dtype is None:
+        # Tensors of TensorFlow are not converted: both sides are of one kind.
+        return depth < _MOST_NESTED and any(is_float(interp, one, depth + 1) for one in value.args.pos)
+    if is_operator or value.type == TENSOR or interp.kb.role(value.api, "tensor") is not None:
         dtype = shapes.form(value).dtype
         return dtype is None or shapes.is_dtype(dtype, "floating")
     kinds = (raw_kind(interp, value), raw_kind_of_elements(interp, value))

@@ -37,7 +37,7 @@ from d9mlint.interp.library.filled_in_loops import written
 from d9mlint.interp.listening import on, on_call_with_objects, on_object_attribute
 from d9mlint.interp.named_sizes import comes_to_all, indexed
 from d9mlint.interp.naming import running
-from d9mlint.interp.state import SEEDED, Setting, Site
+from d9mlint.interp.state import OF_OPTIONS, SEEDED, Setting, Site
 from d9mlint.interp.storage import behind, followed, made_at, root
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -207,7 +207,7 @@ class Overwritten:
         drawn = self._drawn(value)
         site = made_at(drawn[0]) if drawn is not None and not drawn[1] else None
         if site is not None and not self._interp.guessing:
-            self._interp.state.flags.setdefault(_FORM + _place(site), site)
+            self._flag(_FORM, site)
 
     def _overwrites(self, event: CallEvent, owner: v.Value) -> RoleEntry | None:
         found = self._interp.kb.role(event.api, "overwrites")
@@ -357,7 +357,14 @@ class Overwritten:
     def _note_read(self, drawn: v.Obj) -> None:
         site = made_at(drawn)
         assert site is not None
-        self._interp.state.flags.setdefault(_READ + _place(site), site)
+        self._flag(_READ, site)
+
+    def _flag(self, flag: str, site: Site) -> None:
+        """Set a flag for a place, which is also kept where it is set only if an option is given."""
+        name = flag + _place(site)
+        self._interp.state.flags.setdefault(name, site)
+        if self._interp.state.aside:
+            self._interp.state.flags.setdefault(OF_OPTIONS + name, site)
 
     def _lost(self, value: v.Value) -> None:
         """Everything that a value holds is overwritten."""
@@ -436,6 +443,16 @@ def overwritten_places(state: State) -> frozenset[Site]:
     # Something else may read what was drawn, of which a call looks at the form.
     shown = {site for _, site in state.flags.starting(_FORM) if _READ + _place(site) not in state.flags}
     return frozenset(lost | shown)
+
+
+def shown_if_given(state: State) -> frozenset[Site]:
+    """Where values were drawn of which only the form is looked at, if an option is given."""
+    read = (_READ, OF_OPTIONS + _READ)
+    return frozenset(
+        site
+        for _, site in state.flags.starting(OF_OPTIONS + _FORM)
+        if not any(flag + _place(site) in state.flags for flag in read)
+    )
 
 
 def _is_all(index: Any, key: v.Value) -> bool:

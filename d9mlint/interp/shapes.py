@@ -859,6 +859,8 @@ def is_whole_number(value: v.Value) -> bool:
 
 NUMBER = "builtins.int"
 """What stands for a number of which only that is known."""
+OPERATOR = "tf.Tensor.operator"
+"""What stands for what an operator gives of a tensor of TensorFlow."""
 _NUMBERS = (NUMBER, "builtins.len")
 
 

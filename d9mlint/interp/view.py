@@ -209,6 +209,10 @@ class RunView(Protocol):
     def overwritten_draws(self) -> frozenset[Site]:
         """Where values were drawn that were overwritten before they were read."""
 
+    @property
+    def shown_if_given(self) -> frozenset[Site]:
+        """Where values were drawn of which only the form is looked at, if an option is given."""
+
     def unread(self, node: m.Expr) -> bool:
         """Whether the statement that is running stores what an expression gives in variables that nothing reads."""
 

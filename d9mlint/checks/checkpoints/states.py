@@ -619,9 +619,9 @@ class Checkpoints(
         if isinstance(stepped, v.Obj) and optimizes(stepped) and call.api.endswith(".step"):
             self.models_stepped(stepped)
             if isinstance(call.node, m.Call):
-                scaled = argument_node(call.node, "optimizer", 0) if stepped is not owner else None
-                name = getattr(scaled, "id", "") if stepped is not owner else _receiver(call.node)
-                self.optimizer_steps(stepped, name)
+                self.optimizer_steps(stepped, _stepped_name(call.node, by_scaler=stepped is not owner))
+            # A scaler takes the step of the optimizer that it is given.
+            owner = stepped
         if isinstance(owner, v.Obj) and owner.api.startswith(_OPTAX):
             state = argument_node(call.node, "state", 1)
             name = state.id if isinstance(state, m.Name) else ""
@@ -637,7 +637,9 @@ class Checkpoints(
             role = self.run.kb.role(owner.api, "keeps-no-state")
             stateless = role is not None and all_hold(owner.args, role.when) is True
             averages = self.run.kb.role(owner.api, "averages") is not None
-            found = "" if stateless else _receiver(call.node), not averages and optimizes(owner)
+            by_scaler = owner is not call.owner
+            name = "" if stateless else _stepped_name(call.node, by_scaler=by_scaler)
+            found = name, not averages and optimizes(owner)
             for loop in self.run.loops:
                 # Of several classes of which the program chooses one, the first may be one that keeps no state.
                 here = site, loop.key
@@ -2072,6 +2074,11 @@ def _collect(kb: Knowledge, value: v.Value, key: str, found: set[str], depth: in
             found.add("scaler")
         elif re.search(r"rng|random", key, re.IGNORECASE):
             found.update(NAMES)
+
+
+def _stepped_name(node: m.Call, *, by_scaler: bool) -> str:
+    """What the program calls the optimizer that a call steps: the receiver, or what a scaler of losses is given."""
+    return getattr(argument_node(node, "optimizer", 0), "id", "") if by_scaler else _receiver(node)
 
 
 def _receiver(node: Any) -> str:

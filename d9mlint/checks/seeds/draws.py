@@ -243,6 +243,8 @@ _ASIDE: dict[tuple[str, bool], Kind] = {
     ("head", True): "head aside",
 }
 """Kinds of draws that training alone makes matter, behind an option: by the kind and whether the model is used there."""
+_IF_GIVEN = frozenset({"aside", "weak aside", "use aside", "head aside"})
+"""Kinds of draws that are made only if an option is given."""
 _OVERWRITABLE = frozenset({"", "viewed", "aside", "weak aside", "head aside", "order"})
 """Kinds of draws whose outcome may be overwritten, or that another rule may report, but for initial weights that are made
 in each run."""
@@ -1760,6 +1762,8 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if first is None:
             return None
         lost = self._lost() | self.restored_values() if lost is None else lost
+        if kind in _IF_GIVEN:
+            lost = lost | self.run.shown_if_given
         left = [first] if first.place.site not in lost else []
         if left and len(first.place.given) <= 1:
             return first

@@ -51,13 +51,15 @@ from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.switches import CUBLAS, DETERMINISTIC, OF_CUDNN
 from d9mlint.interp.tensors import TENSOR, detached, is_still, no_gradient
 from d9mlint.interp.text import node_text
+from d9mlint.interp.weights_on_cpu import are_on_cpu
 from d9mlint.ir.traversal import called_name
 from d9mlint.ir.unread import UNKNOWN as UNREAD
 from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
     from d9mlint.interp.memory import Table
-    from d9mlint.interp.view import RunView
+    from d9mlint.interp.weights_on_cpu import are_on_cpu
+from d9mlint.interp.view import RunView
 
 K = TypeVar("K", bound=Hashable)
 
@@ -153,7 +155,7 @@ class DeterministicMode(Rule):
         if event.obj.api == TUPLE_TYPE:
             return
         layer = is_module(self.run, event.obj)
-        still = layer and is_still(self.run, event.obj, event.args)
+        still = layer and (is_still(self.run, event.obj, event.args) or are_on_cpu(self.run, event.obj))
         if layer and event.obj.node is not None and event.obj.file is not None:
             module = (event.obj.file.path, event.obj.node.end)
             self.passed_back[module] = not still or bool(self.passed_back.get(module))
