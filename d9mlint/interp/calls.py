@@ -1566,6 +1566,9 @@ def callbacks(
     if interp.kb.role(name, "calls-later") is not None:
         _put_off(interp, contexts, run)
         return None
+    if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "may-call") is not None:
+        interp.branch([lambda: None, run])
+        return None
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)
