@@ -1567,7 +1567,7 @@ def callbacks(
         _put_off(interp, contexts, run)
         return None
     if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "may-call") is not None:
-        interp.branch([lambda: None, run])
+        interp.branch([lambda: None, lambda: _drop(run())])
         return None
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
@@ -1630,6 +1630,10 @@ def _calls_back(api: str) -> bool:
     if head == "builtins":
         return last in _CALLING_BUILTINS
     return not api.startswith(_LOOKING_ON) and not api.endswith(_SHUFFLE)
+
+
+def _drop(given: object) -> None:
+    """Nothing reads what a handler gives."""
 
 
 def _put_off(interp: Interp, contexts: list[str], run: Callable[[], object]) -> None:
