@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge import Knowledge
     from d9mlint.project.modules import ModuleFile
 
-# Types of plain values have methods that train nothing.
-PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super"}) | frozenset(
+# Types of plain values, as those of options, have methods that train nothing.
+PLAIN = frozenset({*sys.stdlib_module_names, "builtins", "object", "super", v.GIVEN}) | frozenset(
     kind.__name__ for kind in (tuple, list, set, dict, str, bytes, int, float, bool, complex, type(None))
 )
 _MODELS = ("torch.nn.", "tf.keras.", "keras.", "lightning.", "pytorch_lightning.", "flax.")

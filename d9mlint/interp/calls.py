@@ -1569,6 +1569,9 @@ def callbacks(
     if interp.kb.role(name, "calls-later") is not None:
         _put_off(interp, contexts, run)
         return None
+    if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "may-call") is not None:
+        interp.branch([lambda: None, lambda: _drop(run())])
+        return None
     outer = interp.sorting
     if interp.orders.any and _is_keyed(interp, api, owner):
         contexts.append(SORT_KEY)
@@ -1630,6 +1633,10 @@ def _calls_back(api: str) -> bool:
     if head == "builtins":
         return last in _CALLING_BUILTINS
     return not api.startswith(_LOOKING_ON) and not api.endswith(_SHUFFLE)
+
+
+def _drop(given: object) -> None:
+    """Nothing reads what a handler gives."""
 
 
 def _put_off(interp: Interp, contexts: list[str], run: Callable[[], object]) -> None:

@@ -145,6 +145,7 @@ class Heap:
         "patched",
         "rebound",
         "trail",
+        "watched",
     )
 
     def __init__(self) -> None:
@@ -167,6 +168,8 @@ class Heap:
         # For each path that an option's default does not choose and that the run is on: what stood first at each place
         # that is written on it, with the place.
         self.overwritten: tuple[Overwritten, ...] = ()
+        # The same for each branch that is running, of places with some names alone.
+        self.watched: tuple[tuple[frozenset[str], Overwritten], ...] = ()
         # Births of the objects of remembered imports to which the run has written.
         self._touched: set[int] = set()
 
@@ -244,6 +247,9 @@ class Heap:
             self._touched.add(birth)
         for overwritten in self.overwritten:
             overwritten.setdefault((id(holder), key), (owner, kind, holder, key, old))
+        for names, overwritten in self.watched:
+            if key in names:
+                overwritten.setdefault((id(holder), key), (owner, kind, holder, key, old))
         self.clock += 1
         owner.version = self.clock
 
@@ -252,6 +258,16 @@ class Heap:
         noted: Overwritten = {}
         self.overwritten = (*self.overwritten, noted)
         return noted
+
+    def watch(self, names: frozenset[str]) -> Overwritten:
+        """What is overwritten from now on at places with these names, until ``stop_watching`` is called."""
+        noted: Overwritten = {}
+        self.watched = (*self.watched, (names, noted))
+        return noted
+
+    def stop_watching(self) -> None:
+        """What was watched last is no longer."""
+        self.watched = self.watched[:-1]
 
     def stop_noting(self, noted: Overwritten) -> None:
         """What is overwritten from now on is no longer added to ``noted``."""
@@ -340,7 +356,7 @@ class Heap:
         """A new run begins, in which nothing has been replaced."""
         self.patched = set()
         self.rebound = []
-        self.overwritten = ()
+        self.overwritten, self.watched = (), ()
         self._touched = set()
 
     def undo(self, mark: int) -> None:
@@ -356,6 +372,7 @@ class Heap:
         """Whatever is written to objects that exist now is undone at the end."""
         outer, mark = self.fork_start, len(self.trail)
         overwritten, self.overwritten = self.overwritten, ()
+        watched, self.watched = self.watched, ()
         self.clock += 1
         self.fork_start = self.clock
         self.push()
@@ -373,7 +390,7 @@ class Heap:
             self.pop()
             self.undo(mark)
             self.fork_start = outer
-            self.overwritten = overwritten
+            self.overwritten, self.watched = overwritten, watched
 
 
 def at(owner: Tracked, kind: str, holder: Any, key: Any) -> Any:

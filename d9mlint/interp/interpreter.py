@@ -125,7 +125,7 @@ from d9mlint.interp.state import (
 )
 from d9mlint.interp.tensors import TENSOR, is_switch, of_later_rounds, unpacked
 from d9mlint.interp.trail import FUNCTIONS, Trail, every_function
-from d9mlint.interp.usage import use
+from d9mlint.interp.usage import MODES, join_modes, use
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.elements import may_call_elements, uses_names_with
@@ -719,6 +719,11 @@ class Interp:
         running, began = self.branch_began
         return running != self.branching or birth <= began
 
+    @property
+    def joins_modes(self) -> bool:
+        """Whether the running branch joins the modes that models are put into where it ends: until then they are known."""
+        return self.branch_began[0] == self.branching
+
     def mode_before(self, model: v.Value, mode: v.Value) -> v.Value:
         """The mode that a model was in when the running branch began, where its mode is ``mode`` and one is set."""
         if self.branch_began[0] != self.branching:
@@ -1206,6 +1211,7 @@ class Interp:
         spans: list[tuple[int, int, int]] = []
         added: list[Access] = []
         by_default: Overwritten = {}
+        modes: Overwritten = {}
         began_with, outer_began = len(frame.returns), self.branch_began
         outer_number = self.branch_number
         for index, run in enumerate(runs):
@@ -1227,6 +1233,7 @@ class Interp:
                 run()
                 self.branch_began = outer_began
                 HEAP.stop_noting(overwritten)
+                join_modes(self, overwritten, born)
                 added += self._put_defaults(overwritten, born, option)
                 self.asides.pop()
                 if option and HEAP.clock > born and not self.importing:
@@ -1241,10 +1248,14 @@ class Interp:
                 returned, jumped = len(frame.returns), len(frame.jumps[-1]) if frame.jumps else 0
                 if keep is None:
                     self.branch_began = self.branching, began
+                    modes = HEAP.watch(MODES)
                 elif added:
                     by_default = HEAP.note_overwritten()
                 run()
-                if keep is not None and added:
+                if keep is None:
+                    HEAP.stop_watching()
+                    join_modes(self, modes, began)
+                elif added:
                     HEAP.stop_noting(by_default)
                 self.branch_began = outer_began
                 left = jumped

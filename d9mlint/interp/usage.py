@@ -11,6 +11,7 @@ from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.given_instead import TRANSFORMS, all_others
+from d9mlint.interp.heap import ABSENT, HEAP, at
 from d9mlint.interp.library.environments import INSIDE
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method
@@ -18,6 +19,7 @@ from d9mlint.interp.tensors import TENSOR, batch
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
+    from d9mlint.interp.heap import Overwritten
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import Role
@@ -28,6 +30,7 @@ MODE = "training"
 """The attribute that says whether a module of the program is in training mode,"""
 _TRAINING = "@training"
 """and that of a module of a library."""
+MODES = frozenset({MODE, _TRAINING})
 _OF_OTHERS: Final[tuple[Role, ...]] = ("takes-items", "takes-several")
 _MOST_NESTED = 4
 INHERITED_USES = ("__getitem__", "__getitems__", "__iter__", "__call__")
@@ -180,7 +183,7 @@ def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, s
         if name in model.attrs or (isinstance(model, v.Obj) and _starts_evaluated(interp, model)):
             model.attrs[name] = v.UNKNOWN
     elif isinstance(model, v.Inst):
-        if interp.in_doubt(model.birth):
+        if interp.in_doubt(model.birth) and not interp.joins_modes:
             before = interp.mode_before(model, model.attrs.get(name) or v.UNKNOWN)
             model.attrs[name] = v.join((before, mode))
         else:
@@ -189,11 +192,26 @@ def _set_training(interp: Interp, model: v.Inst | v.Obj, mode: v.Value | None, s
         if v.truth(mode) is False and _is_evaluated(interp, model):
             # Also where it is not sure that the call runs.
             return
-        if interp.in_doubt(model.birth):
+        if interp.in_doubt(model.birth) and not interp.joins_modes:
             before = interp.mode_before(model, model.attrs.get(name) or _first_mode(interp, model))
             mode = mode if v.truth(before) is v.truth(mode) else v.UNKNOWN
         sure = not (interp.uncertain or interp.guessing)
         model.attrs[name] = mode if sure else v.UNKNOWN
+
+
+def join_modes(interp: Interp, overwritten: Overwritten, began: int) -> None:
+    """A branch has ended: models that are older than it are in the mode that it has put them into, or as they were."""
+    for access in [one for (_, key), one in overwritten.items() if key in MODES]:
+        model, before, now = access[0], access[4], at(*access[:4])
+        if model.birth > began or now is before or not isinstance(now, v.Lit):
+            continue
+        if isinstance(model, v.Inst) and before is ABSENT:
+            HEAP.put(access, v.join((v.UNKNOWN, now)))
+        elif isinstance(model, v.Inst):
+            HEAP.put(access, v.join((before, now)))
+        elif isinstance(model, v.Obj) and access[3] == _TRAINING:
+            before = _first_mode(interp, model) if before is ABSENT else before
+            HEAP.put(access, now if v.truth(before) is v.truth(now) else v.UNKNOWN)
 
 
 def _first_mode(interp: Interp, obj: v.Obj) -> v.Value:

@@ -209,6 +209,7 @@ Role = Literal[
     "makes-table",
     "makes-text",
     "manages-states",
+    "may-call",
     "mode-changes-nothing",
     "mode-may-change",
     "moves-in-place",
