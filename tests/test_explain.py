@@ -136,8 +136,12 @@ def test_the_call_path_leads_into_another_module_and_conditions_have_answers(pro
         for match in call["knowledge"]
         if match["kind"] == "op"
     }
-    assert answers["torch.interpolate_bilinear"] == [True, True, False, False, False]
-    assert answers["torch.interpolate_linear"] == [False, False, False]
+    conditions, exceptions = (
+        answers["torch.interpolate_bilinear"][:2],
+        answers["torch.interpolate_bilinear"][2:],
+    )
+    assert conditions == [True, True] and not any(exceptions)
+    assert not any(answers["torch.interpolate_linear"])
     assert run["versions"]["torch"]["version"] == "2.4"
 
 
