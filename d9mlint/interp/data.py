@@ -456,7 +456,7 @@ def _with_items(value: v.AnyOf) -> list[v.Value]:
 
 
 def _item_of_class(cls: v.Cls) -> v.Func | None:
-    """The method that gives ``Models[name]`` of a class: of its metaclass, or of its own."""
+    """The method that gives ``Models[name]`` of a class: that of its metaclass, or else that of the class."""
     of_metaclass = cls.metaclass.find("__getitem__") if cls.metaclass is not None else None
     found = of_metaclass or cls.find("__class_getitem__")
     return found.bind(cls) if isinstance(found, v.Func) else None

@@ -1,7 +1,7 @@
-"""Statements that raise for certain: they are a name that nothing defines or the call of one, import one, or call a function
-that comes to one on all of its paths, that only raises or that takes other arguments than are given, or unpack what a
-function gives, or what each round of a loop is given, into another number of variables, compute with a variable that is
-None, or read an item of an object that has none.
+"""Statements that raise for certain: they are a name that nothing defines or the call of one, import one where that is
+caught, or call a function that comes to one on all of its paths, that only raises or that takes other arguments than are
+given, or unpack what a function gives, or what each round of a loop is given, into another number of variables, compute
+with a variable that is None, or read an item of an object that has none.
 
 A name that is only handed on, as ``DataLoader(dataset)``, ends the path in a module that others import, but not in a program
 itself: of one that somebody shows in part, the rest counts.

@@ -27,6 +27,7 @@ _TRAINED = "trainable"
 if TYPE_CHECKING:
     from d9mlint.interp.memory import Memory
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import Role
 
 
 class Initial(NamedTuple):
@@ -77,19 +78,22 @@ class GraphVariables:
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-variables") is not None)
     def saver_made(self, call: CallEvent) -> None:
         """A saver is made."""
-        role = self.run.kb.role(call.api, "saves-variables")
-        if role is not None and all_hold(call.args, role.when):
-            site = self.run.here(call.node)
-            self.savers[site] = Moment(self.run.steps)
+        self._saver(call, "saves-variables")
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-trained-variables") is not None)
     def saver_of_trained_made(self, call: CallEvent) -> None:
         """A saver of the trained variables alone is made."""
-        role = self.run.kb.role(call.api, "saves-trained-variables")
-        if role is not None and all_hold(call.args, role.when):
-            site = self.run.here(call.node)
-            self.savers[site] = Moment(self.run.steps)
-            self.trained_alone.add(site)
+        if self._saver(call, "saves-trained-variables"):
+            self.trained_alone.add(self.run.here(call.node))
+
+    def _saver(self, call: CallEvent, played: Role) -> bool:
+        """Note the saver that a call makes, if it plays this part."""
+        role = self.run.kb.role(call.api, played)
+        if role is None or not all_hold(call.args, role.when):
+            return False
+        site = self.run.here(call.node)
+        self.savers[site] = Moment(self.run.steps)
+        return True
 
     @on_call_if(lambda rule, api: _makes_variables(rule.run, api))
     def variable_made(self, call: CallEvent) -> None:
