@@ -1314,6 +1314,9 @@ class Interp:
         added: list[Access] = []
         for access in overwritten.values():
             before, birth = _before(access), access[0].birth
+            if isinstance(before, v.Lit) and at(*access[:4]) is before:
+                # A test was known to hold there, or not, and now it has ended.
+                continue
             if birth < born and (is_switch(before) or given_instead.is_choice(self, before)):
                 if not given_instead.is_made_where_given(self, option, birth):
                     HEAP.put(access, given_instead.switch(self, before, at(*access[:4]), option))
