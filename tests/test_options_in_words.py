@@ -95,3 +95,55 @@ def test_whether_there_is_a_gpu_is_no_option(tmp_path: Path) -> None:
     program = "import os\nif not torch.cuda.is_available():\n    print(torch.tensor([len(n) for n in os.listdir()]))\n"
     (found,) = _found(tmp_path, program, "DET209")
     assert [one.message for one in found.flow] == ["only if the test for a GPU gives another result"]
+
+
+def test_a_chosen_part_of_a_configuration_is_no_value(tmp_path: Path) -> None:
+    (tmp_path / "config" / "trainer").mkdir(parents=True)
+    (tmp_path / "config" / "train.yaml").write_text("defaults:\n  - trainer: cpu\n  - _self_\n")
+    for device in ("cpu", "cuda", "mps"):
+        text = f"_target_: lightning.Trainer\naccelerator: {device}\n"
+        (tmp_path / "config" / "trainer" / f"{device}.yaml").write_text(text)
+    (tmp_path / "train.py").write_text(CHOSEN)
+    overrides = {
+        "cache": False,
+        "jobs": 1,
+        "select": ["DET302", "DET401"],
+        "device": "cuda",
+        "torch-version": "2.8",
+    }
+    result = check([str(tmp_path)], load_settings(str(tmp_path), overrides=overrides))
+    embedding, resized, mode = [one.finding.message for one in result.items]
+    assert "on MPS when `trainer=mps` is chosen" in embedding
+    assert "on CUDA when `trainer=cuda` is chosen" in resized
+    assert mode.endswith("when `trainer=cuda` is chosen")
+
+
+CHOSEN = """import hydra
+import lightning as L
+import torch
+from torch import nn
+
+
+class Net(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(10, 3)
+        self.up = nn.Upsample(scale_factor=3, mode="bilinear")
+
+    def training_step(self, batch, number):
+        return self.up(self.embedding(batch)[:, None]).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+@hydra.main(version_base=None, config_path="config", config_name="train.yaml")
+def main(cfg):
+    L.seed_everything(0, workers=True)
+    trainer = hydra.utils.instantiate(cfg.trainer)
+    trainer.fit(Net(), torch.utils.data.DataLoader(torch.arange(10).view(5, 2)))
+
+
+if __name__ == "__main__":
+    main()
+"""

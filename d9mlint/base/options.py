@@ -39,16 +39,23 @@ def _quoted(option: str) -> str:
 
 
 def given_in_words(option: str) -> str:
-    """That an option is given, in words. An environment variable is set, and what a configuration holds has a value
-    already: a file or a class gives it."""
+    """That an option is given, in words. An environment variable is set, a part of a configuration chosen, and what a
+    configuration holds has a value already: a file or a class gives it."""
     if option == A_GPU:
         return f"{GPU_TEST} gives another result"
     names, are = quoted(option), "are" if _AND in option else "is"
     if option.startswith("-"):
         return f"{names} {are} given"
+    if is_choice(option):
+        return f"{names} {are} chosen"
     return f"{names} {are} set" if option.startswith("$") else f"{names} {are} set to another value"
+
+
+def is_choice(option: str) -> bool:
+    """Whether an option is what the command line says to choose a part of a configuration: ``trainer=cuda``."""
+    return "=" in option and not option.startswith(("-", "$"))
 
 
 def giving_help(option: str) -> str:
     """What to do so that an option has another value than by default."""
-    return f"{'pass' if option.startswith('-') else 'set'} {quoted(option)}"
+    return f"{'pass' if option.startswith('-') or is_choice(option) else 'set'} {quoted(option)}"

@@ -1368,7 +1368,17 @@ def when_on_cuda(interp: RunView) -> str:
     given = when_given_gpus(interp)
     if given or CUDA_ALWAYS in interp.places:
         return given
-    found = [interp.places[flag] for flag in _CUDA_FLAGS if flag in interp.places]
+    return _when_at(interp, _CUDA_FLAGS)
+
+
+def when_on(interp: RunView, kind: str) -> str:
+    """The same of an accelerator of any kind."""
+    return when_on_cuda(interp) if kind == CUDA else _when_at(interp, (kind, f"{kind}-device"))
+
+
+def _when_at(interp: RunView, flags: Iterable[str]) -> str:
+    """Which option leads to the places of flags, in words; empty where one is reached without any."""
+    found = [interp.places[flag] for flag in flags if flag in interp.places]
     conditions = [
         when_selected(place.option) or (f" when {given_in_words(place.aside)}" if place.aside else "")
         for place in found

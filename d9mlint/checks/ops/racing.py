@@ -43,7 +43,7 @@ from d9mlint.interp.activity import (
     accelerators,
     of_cpu_build,
     when_given_gpus,
-    when_on_cuda,
+    when_on,
     when_selected,
     where,
     without_gpu,
@@ -1407,7 +1407,7 @@ def _judge(
     # The build for the CPU has no kernel that races on a GPU.
     spare = gpu == "cuda" and not found.device and _has_cpu_build(rule, entry.library)
     severity = Severity.ADVICE if spare else Severity.WARNING
-    when = _when(rule.run, found) if gpu == "cuda" else ""
+    when = _when(rule.run, found, gpu) if gpu else ""
     on_gpu = (
         f" on {entry.hardware or gpu.upper()}{when}"
         if gpu
@@ -1560,13 +1560,15 @@ def _raising(run: RunView, entry: OpEntry) -> str:
     )
 
 
-def _when(interp: RunView, found: Candidate) -> str:
+def _when(interp: RunView, found: Candidate, gpu: str) -> str:
     """Which option puts an op on a GPU, in words; empty where none has to be given."""
+    if gpu != "cuda" and found.device:
+        return when_selected(selecting_option(found.device))
     if found.entry.library in TF_LIBRARIES or found.entry.library in OWN_DEVICE:
         return when_given_gpus(interp)
     if found.device:
         return when_selected(selecting_option(found.device)) or when_given_gpus(interp)
-    return when_on_cuda(interp)
+    return when_on(interp, gpu)
 
 
 def _alternatives(entry: OpEntry) -> list[str]:
