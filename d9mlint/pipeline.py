@@ -749,7 +749,8 @@ def _problems(sources: Sources, facts: Mapping[str, FileFacts]) -> list[Finding]
         trouble = source.problem
         problem = facts[path].problem if path in facts else None
         if trouble is not None:
-            result.append(_failure(trouble.code, path, trouble.start, trouble.end, trouble.message))
+            place = trouble.start, trouble.end
+            result.append(_failure(trouble.code, path, *place, trouble.message, trouble.remedy))
         elif problem is not None:
             result.append(_failure(problem.code, path, problem.start, problem.end, problem.message))
         elif path in facts:
@@ -793,12 +794,9 @@ def _read(findings: list[Finding], facts: Mapping[str, FileFacts]) -> list[Findi
     return [f for f in findings if not any(p.start <= f.start < p.end for p in parts.get(f.path, ()))]
 
 
-def _failure(code: str, path: str, start: int, end: int, message: str) -> Finding:
-    help = (
-        "file skipped; fix the error or add it to `extend-exclude`"
-        if code == "DET001"
-        else "file skipped; simplify it or add it to `extend-exclude`"
-    )
+def _failure(code: str, path: str, start: int, end: int, message: str, remedy: str = "") -> Finding:
+    remedy = remedy or ("fix the error" if code == "DET001" else "simplify it")
+    help = f"file skipped; {remedy} or add it to `extend-exclude`"
     return Finding(code, path, start, end, message, help, Severity.ERROR)
 
 

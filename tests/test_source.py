@@ -13,6 +13,8 @@ from support import notebook
 
 from d9mlint.base.notebooks import as_python
 from d9mlint.base.source import make_source, read_source
+from d9mlint.config.settings import load_settings
+from d9mlint.pipeline import check
 
 
 def test_a_byte_order_mark_is_not_part_of_the_text() -> None:
@@ -48,6 +50,14 @@ def test_what_can_not_be_decoded_is_a_problem_at_its_place(
     assert problem is not None
     assert (problem.code, problem.start) == (code, start)
     assert message in problem.message
+
+
+def test_the_remedy_for_a_file_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import os\n", encoding="utf-16")
+    result = check([str(tmp_path)], load_settings(str(tmp_path), overrides={"cache": False, "jobs": 1}))
+    assert [one.finding.help for one in result.items] == [
+        "file skipped; save it as UTF-8 or add it to `extend-exclude`"
+    ]
 
 
 def test_a_directory_in_place_of_a_file_is_a_problem(tmp_path: Path) -> None:

@@ -35,12 +35,17 @@ class Location(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """Why a file cannot be analyzed: ``code`` DET001 or DET002, a message, and a place in the text."""
+    """Why a file cannot be analyzed: ``code`` DET001 or DET002, a message, a place in the text, and what to do about it
+    where that is not what the code says."""
 
     code: str
     message: str
     start: int
     end: int
+    remedy: str = ""
+
+
+_ENCODE = "save it as UTF-8"
 
 
 class Source:
@@ -184,9 +189,8 @@ def read_bytes(path: str) -> bytes | Trouble:
     except TooLarge:
         return _too_large(limit)
     except (OSError, ValueError) as error:
-        return Trouble(
-            "DET002", f"the file cannot be read: {getattr(error, 'strerror', None) or error}", 0, 0
-        )
+        message = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        return Trouble("DET002", message, 0, 0, "make it a file that can be read")
 
 
 def _too_large(limit: int) -> Trouble:
@@ -218,7 +222,7 @@ def make_source(path: str, data: bytes) -> Source:
         return _undecodable(path, data, encoding, error)
     except (UnicodeError, ValueError) as error:
         message = f"the file cannot be decoded as {encoding}: {error}"
-        return Source(path, data, "", "utf-8", problem=Trouble("DET002", message, 0, 0))
+        return Source(path, data, "", "utf-8", problem=Trouble("DET002", message, 0, 0, _ENCODE))
     if "\0" in text:
         at = text.index("\0")
         trouble = Trouble("DET001", "source code cannot contain null bytes", at, at + 1)
@@ -234,7 +238,7 @@ def _undecodable(path: str, data: bytes, encoding: str, error: UnicodeDecodeErro
     value = body[error.start] if error.start < len(body) else 0
     message = f"the file cannot be decoded as {codec}: byte 0x{value:02x} ({error.reason})"
     text = body.decode(codec, "replace")
-    return Source(path, data, text, "utf-8", problem=Trouble("DET002", message, start, start + 1))
+    return Source(path, data, text, "utf-8", problem=Trouble("DET002", message, start, start + 1, _ENCODE))
 
 
 def detect_encoding(data: bytes) -> tuple[str, Trouble | None]:
