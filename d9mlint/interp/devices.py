@@ -14,7 +14,7 @@ from d9mlint.interp.device_names import ACCELERATORS, DEVICES, by_default, toget
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
-    from d9mlint.knowledge.schema import RunnerEntry
+    from d9mlint.knowledge.schema import Condition, RunnerEntry
 
 DEVICE = "torch.device"
 DEFAULT_DEVICE = "torch.default_device"
@@ -161,9 +161,16 @@ def runner_of(interp: RunView, api: str, args: v.Args) -> Runner | None:
 
 def _cpu(interp: RunView, args: v.Args, entry: RunnerEntry) -> str:
     """The CPU, on which arguments say that a library works: always, or by the default of an option."""
-    asked = [args.get(test.arg, test.pos) for test in entry.cpu if holds(args, test)]
-    options = [v.option_of(value) if value is not None else "" for value in asked]
-    return by_default(options[0]) if all(selects(interp, option) for option in options) else "cpu"
+    options = [_selecting(interp, args, test) for test in entry.cpu if holds(args, test)]
+    return by_default(options[0]) if all(options) else "cpu"
+
+
+def _selecting(interp: RunView, args: v.Args, test: Condition) -> str:
+    """The option without whose default a condition does not hold; empty if there is none."""
+    found = [_selecting(interp, args, one) for one in test.all_of or ()]
+    value = args.get(test.arg, test.pos) if test.arg else None
+    option = v.option_of(value) if value is not None else ""
+    return next(filter(None, found), option if selects(interp, option) else "")
 
 
 def _settings(entry: RunnerEntry, args: v.Args) -> Iterator[v.Args]:
