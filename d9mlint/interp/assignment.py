@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.clocks import timed
 from d9mlint.interp.containers import in_places
 from d9mlint.interp.data import (
+    added,
     binary,
     element,
     elements,
@@ -166,6 +167,8 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
         # An attribute that is counted up has no one value.
         kept = old if isinstance(old, (v.Obj, v.Items)) else v.UNKNOWN
         result = binary(interp, stmt.op, kept, value, stmt)
+    if stmt.op == "+" and not interp.frame.jumps:
+        result = added(result, old, value)
     result = timed(interp, result, old, value)
     if orders.any:
         result = orders.augmented(interp, stmt, old, value, result)
@@ -192,9 +195,9 @@ def _vary_item(interp: Interp, stmt: m.AugAssign, owner: v.Value, index: v.Value
 def _grow_item(interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
     """``lists[index] += value``: the list that is there grows."""
     lists = [one for one in v.alternatives(held) if isinstance(one, v.Items) and one.kind == "l"]
-    added = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+    grown = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
     for one in lists:
-        one.elts, one.open = [*one.elts, *added][:_MOST_GROWN], True
+        one.elts, one.open = [*one.elts, *grown][:_MOST_GROWN], True
         interp.orders.item_grown(interp, stmt, one, value)
     if not lists and isinstance(value, v.Items):
         interp.orders.item_grown(interp, stmt, held, value)
@@ -311,7 +314,8 @@ def _counts(cls: v.Cls, name: str, value: object) -> bool:
 
 def _store(interp: Interp, into: Cells, name: str, value: v.Value, birth: int = 0) -> None:
     if interp.in_doubt(birth):
-        old = into.get(name)
+        # What the same branch has stored there before is gone.
+        old = interp.held_before(into, name)
         if old is not None and old is not value:
             value = v.join((old, value))
     into[name] = value

@@ -15,6 +15,7 @@ from d9mlint.interp.dtype_tests import never_of_type
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.kinds import has_weight, same_class
+from d9mlint.interp.known_attributes import has
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
 from d9mlint.interp.missing_items import is_there, may_be_missing
 from d9mlint.interp.option_keys import has_no_choice
@@ -603,7 +604,30 @@ def _implied(
             # Of a default that has this outcome too, nothing new is said.
             usual = _compare(test, [known, other]).answer is outcome
             return [] if usual else [(left, _other_than(known))]
-    return []
+    return _narrow_attribute(interp, test, outcome) if isinstance(test, m.Call) else []
+
+
+_ASKED = ("object", "name")
+"""What ``hasattr`` is called with."""
+
+
+def _narrow_attribute(interp: Interp, test: m.Call, outcome: bool) -> list[tuple[Place, v.Value]]:
+    """What ``hasattr(x, "name")`` says of a name that stands for one of several objects of the project."""
+    if not isinstance(test.func, m.Name) or test.func.id != "hasattr" or len(test.args) != len(_ASKED):
+        return []
+    place, name = test.args
+    if not isinstance(place, m.Name) or not isinstance(name, m.Const) or not isinstance(name.value, str):
+        return []
+    known = interp.eval(place)
+    if not isinstance(known, v.AnyOf) or known.option:
+        return []
+    other = not outcome
+    kept = [
+        one
+        for one in known.values
+        if not isinstance(one, v.Inst) or has(interp, one, name.value) is not other
+    ]
+    return [(place, v.join(kept))] if kept and len(kept) < len(known.values) else []
 
 
 _ONE_AT_MOST = {

@@ -155,6 +155,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return seed
         if has_weight(interp, value, name) is False:
             return v.NONE
+        if name.endswith("_") and (fitted := _fitted(interp, value, name)) is not None:
+            return fitted
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
     if isinstance(value, v.Mapping):
@@ -181,6 +183,13 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
     if name == "value" and _is_member(value):
         return value
     return v.Member(value, name)
+
+
+def _fitted(interp: Interp, value: v.Obj, name: str) -> v.Value | None:
+    """What an attribute of a library object is that it keeps when it is fitted: one like what it was made with."""
+    role = interp.kb.role(f"{value.type}.@{name}", "wraps")
+    given = value.args.get(role.arg, role.pos) if role is not None else None
+    return given if isinstance(given, (v.Inst, v.Obj, v.AnyOf)) else None
 
 
 def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Value:

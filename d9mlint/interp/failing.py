@@ -18,8 +18,8 @@ from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.enumerations import enumerates
 from d9mlint.interp.given_instead import others
+from d9mlint.interp.known_attributes import lacks
 from d9mlint.interp.library.loaders import LOADER
-from d9mlint.interp.missing_attributes import lacks
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
 from d9mlint.interp.unset_attributes import SET_BY_NAME, is_unset
 from d9mlint.interp.without_items import has_no_items

@@ -17,6 +17,7 @@ from d9mlint.interp.context import INSTEAD
 from d9mlint.interp.device_names import ACCELERATORS, by_default, either_given
 from d9mlint.interp.devices import DEVICE, named, selects
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.known_attributes import has
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.shapes import form
 from d9mlint.interp.tensors import LOADING, gone_on_with, in_place_of, is_switch
@@ -493,4 +494,7 @@ def _same(interp: Interp, func: v.Value, other: v.Value, node: Any) -> v.Value |
     assert isinstance(func, (v.Func, v.Member))
     name = func.fn.name if isinstance(func, v.Func) else func.name
     found = interp.attribute(other, name, node)
+    if isinstance(func, v.Func) and isinstance(found, v.Member) and isinstance(other, v.Inst):
+        # What has no such method is not called for it.
+        return found if has(interp, other, name) is not False else None
     return found if isinstance(found, (v.Func, v.Member)) else None

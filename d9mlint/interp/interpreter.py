@@ -16,7 +16,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.coverage import Cut, Gap, GapKind
 from d9mlint.interp import (
@@ -87,6 +87,7 @@ from d9mlint.interp.heap import (
     NAME,
     Access,
     Activation,
+    Cells,
     LibraryAttributes,
     Overwritten,
     at,
@@ -184,6 +185,14 @@ def _nowhere(violation: Violation) -> None:
 
 _TWO = 2
 """Branches of an ``if``."""
+
+
+class _HeldBefore(NamedTuple):
+    """What a place in ``into`` held when a branch of a call began: the number of the branch and the start of the call."""
+
+    into: Cells
+    branch: tuple[int, int]
+    value: v.Value | None
 
 
 class _Within:
@@ -319,6 +328,7 @@ class Interp:
         # When branches ran in which something was made that exists only if an option is given, by option.
         self.made_where_given: dict[str, list[tuple[int, int]]] = {}
         self._modes_before: dict[tuple[v.Value, int, int], v.Value] = {}
+        self._held_before: dict[tuple[int, str], _HeldBefore] = {}
         # When the innermost loop began whose body is run once for all of its rounds; 0 outside of such loops.
         self.repeating = 0
         # Options whose defaults decided the branches that are running.
@@ -729,6 +739,17 @@ class Interp:
         if self.branch_began[0] != self.branching:
             return mode
         return self._modes_before.setdefault((model, self.branch_number, HEAP.act.start), mode)
+
+    def held_before(self, into: Cells, name: str) -> v.Value | None:
+        """What a place that is written now held when the running branch began, if this call has written there since."""
+        held: v.Value | None = into.get(name)
+        if self.branch_began[0] != self.branching:
+            return held
+        known = self._held_before.get((id(into), name))
+        now = self.branch_number, HEAP.act.start
+        if known is None or known.into is not into or known.branch != now:
+            known = self._held_before[id(into), name] = _HeldBefore(into, now, held)
+        return known.value
 
     def trainer_switch(self, site: Site) -> TrainerSwitch | None:
         """How the trainer that trains at a place is made deterministic."""

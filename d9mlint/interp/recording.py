@@ -756,6 +756,7 @@ ROLES = {
     "sets-up": "calls another method before any other",
     "item-method": "is a base class that makes an item with a method of the class derived from it",
     "gives-batches": "makes an iterator of batches",
+    "always-draws": "draws for each item, also where nothing comes of it",
     "keeps-arguments": "keeps its arguments in attributes",
     "keeps-constructor": "keeps the arguments of the constructor in attributes of the object",
     "keeps-given": "keeps an argument in attributes of its receiver",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
 from d9mlint.interp.context import CALLED_BACK
-from d9mlint.interp.missing_attributes import has, has_now
+from d9mlint.interp.known_attributes import has, has_now
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import assigned_attributes, stores_of
 from d9mlint.ir.traversal import statements

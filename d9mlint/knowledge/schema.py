@@ -60,6 +60,7 @@ Role = Literal[
     "adds-to-run",
     "all-different",
     "allocates",
+    "always-draws",
     "applies",
     "applies-function",
     "applies-to-items",

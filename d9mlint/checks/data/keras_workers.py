@@ -92,6 +92,14 @@ def _seeds_each_batch(run: RunView, made: v.Obj | CallEvent) -> bool:
     )
 
 
+def _always_draws(run: RunView, made: v.Obj | CallEvent) -> bool:
+    """Whether an iterator of a library draws from the global RNG for the elements of a batch, also where it changes none."""
+    role = run.kb.role(made.api, "always-draws")
+    if role is None or (run.uses("keras") and run.kb_matches("keras", "<2.2")):
+        return False
+    return run.kb_matches(role.library, role.versions)
+
+
 def _maker(made: v.Value | None) -> tuple[str, int] | None:
     """The generator function of which a value is a result, if it is not None."""
     given = [one for one in v.alternatives(made) if v.is_none(one) is not True] if made is not None else []
@@ -212,8 +220,9 @@ class KerasWorkers(Rule):
             found = next((name for name in _NAMES if name in common), "")
             remedy = f"let each of the generators draw from its own `{_OWN.get(found)}`"
         elif isinstance(data, v.Obj) and self._draws_for_batches(data) and self._ends_early(call):
+            always = isinstance(validation, v.Obj) and _always_draws(self.run, validation)
             drawn = self._drawn(validation, None) | (
-                {"numpy"} if self._draws_for_batches(validation) else set()
+                {"numpy"} if always or self._draws_for_batches(validation) else set()
             )
             found = "numpy" if "numpy" in drawn else ""
             remedy = "leave `steps_per_epoch=` out: an epoch then ends with the last batch"
@@ -362,7 +371,7 @@ class KerasWorkers(Rule):
             drawn = self._drawn(pipeline, written)
         own = "numpy" in drawn
         draws = any(_draws_for_elements(self.run, one) for one in iterators)
-        seeds = any(_seeds_each_batch(self.run, one) for one in iterators)
+        seeds = any(_seeds_each_batch(self.run, one) or _always_draws(self.run, one) for one in iterators)
         return _Phase(drawn, draws or (own and not isinstance(pipeline, v.Obj)), own or seeds)
 
     def _drawn(self, pipeline: v.Value, written: m.Expr | None) -> set[str]:

@@ -55,6 +55,7 @@ from d9mlint.interp.kinds import (
     kind_of_container,
     subclass_of,
 )
+from d9mlint.interp.known_attributes import has
 from d9mlint.interp.library import options as opt
 from d9mlint.interp.library import own_paths, records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
@@ -92,7 +93,6 @@ from d9mlint.interp.library.strings import STRING_METHODS, substituted
 from d9mlint.interp.library.weights import all_loaded, load
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import NEW
-from d9mlint.interp.missing_attributes import has
 from d9mlint.interp.missing_items import found_or, is_there, take_out, take_over
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.order_inside import order_inside, sets_in
