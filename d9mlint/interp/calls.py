@@ -533,12 +533,12 @@ def call_function(
     del interp.active[running]
     trail, interp.trail = interp.trail, outer_trail
     interp.frame, interp.statement = outer, node_before
-    ends = [s for _, s in frame.returns]
-    results = [value for value, _ in frame.returns]
+    left = list(frame.returns)
+    ends = [s for _, s in left]
     if interp.state.alive:
         ends.append(interp.state)
-        if not results or fn.name != "<lambda>":
-            results.append(v.NONE)
+        if not left or fn.name != "<lambda>":
+            left.append((v.NONE, interp.state))
     # Where it only raises, what it did before that stays: the program may end here, or go on where that is caught.
     if ends:
         interp.state = join_states(ends)
@@ -554,17 +554,17 @@ def call_function(
             yielded = v.Items("l", frame.yielded, True)
             yielded.maker = func.key
         result: v.Value = interp.orders.carried(yielded, frame.yields)
-    elif not results:
+    elif not left:
         result = v.UNKNOWN
     else:
-        main = [value for value, s in frame.returns if s.usual]
+        main = [value for value, s in left if s.usual]
         behind = list[tuple[v.Value, str]]()
-        if not interp.state.usual or not main or len(main) == len(frame.returns):
-            result = v.join(results)
+        if not interp.state.usual or not main or len(main) == len(left):
+            result = v.join(value for value, _ in left)
         else:
             result = v.join(main)
             # What is returned where an option's default has left the function before.
-            behind = [(value, s.aside) for value, s in frame.returns if not s.usual]
+            behind = [(value, s.aside) for value, s in left if not s.usual]
         for value, option in (*behind, *frame.returns_aside):
             given_instead.goes_on_with_numbers(interp, result, value, option)
             result = given_instead.unless_option(interp, result, value, option)
