@@ -154,7 +154,7 @@ from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import SORT_KEY
 from d9mlint.interp.order_ties import ties
-from d9mlint.interp.state import effect, join_states
+from d9mlint.interp.state import State, effect, join_states
 from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.interp.usage import (
     INHERITED_USES,
@@ -390,6 +390,14 @@ def manage(interp: Interp, context: v.Value, body: Callable[[v.Value], None], no
         body(v.UNKNOWN)
 
 
+def _has_no_such_choice(frame: Frame, end: State) -> bool:
+    """Whether a function ends without returning only where an option has another value than its default and those for which
+    the function returns something."""
+    if end.usual or not any(s.usual for _, s in frame.returns):
+        return False
+    return bool(frame.returns_aside) or not all(s.usual for _, s in frame.returns)
+
+
 def call_function(
     interp: Interp,
     func: v.Func,
@@ -537,7 +545,7 @@ def call_function(
     ends = [s for _, s in left]
     if interp.state.alive:
         ends.append(interp.state)
-        if not left or fn.name != "<lambda>":
+        if (not left or fn.name != "<lambda>") and not _has_no_such_choice(frame, interp.state):
             left.append((v.NONE, interp.state))
     # Where it only raises, what it did before that stays: the program may end here, or go on where that is caught.
     if ends:
