@@ -154,7 +154,7 @@ from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
 from d9mlint.interp.order_sorting import SORT_KEY
 from d9mlint.interp.order_ties import ties
-from d9mlint.interp.state import effect, join_states
+from d9mlint.interp.state import State, effect, join_states
 from d9mlint.interp.trail import FUNCTIONS
 from d9mlint.interp.usage import (
     INHERITED_USES,
@@ -390,6 +390,14 @@ def manage(interp: Interp, context: v.Value, body: Callable[[v.Value], None], no
         body(v.UNKNOWN)
 
 
+def _has_no_such_choice(frame: Frame, end: State) -> bool:
+    """Whether a function ends without returning only where an option has another value than its default and those for which
+    the function returns something."""
+    if end.usual or not any(s.usual for _, s in frame.returns):
+        return False
+    return bool(frame.returns_aside) or not all(s.usual for _, s in frame.returns)
+
+
 def call_function(
     interp: Interp,
     func: v.Func,
@@ -533,12 +541,12 @@ def call_function(
     del interp.active[running]
     trail, interp.trail = interp.trail, outer_trail
     interp.frame, interp.statement = outer, node_before
-    ends = [s for _, s in frame.returns]
-    results = [value for value, _ in frame.returns]
+    left = list(frame.returns)
+    ends = [s for _, s in left]
     if interp.state.alive:
         ends.append(interp.state)
-        if not results or fn.name != "<lambda>":
-            results.append(v.NONE)
+        if (not left or fn.name != "<lambda>") and not _has_no_such_choice(frame, interp.state):
+            left.append((v.NONE, interp.state))
     # Where it only raises, what it did before that stays: the program may end here, or go on where that is caught.
     if ends:
         interp.state = join_states(ends)
@@ -554,17 +562,17 @@ def call_function(
             yielded = v.Items("l", frame.yielded, True)
             yielded.maker = func.key
         result: v.Value = interp.orders.carried(yielded, frame.yields)
-    elif not results:
+    elif not left:
         result = v.UNKNOWN
     else:
-        main = [value for value, s in frame.returns if s.usual]
+        main = [value for value, s in left if s.usual]
         behind = list[tuple[v.Value, str]]()
-        if not interp.state.usual or not main or len(main) == len(frame.returns):
-            result = v.join(results)
+        if not interp.state.usual or not main or len(main) == len(left):
+            result = v.join(value for value, _ in left)
         else:
             result = v.join(main)
             # What is returned where an option's default has left the function before.
-            behind = [(value, s.aside) for value, s in frame.returns if not s.usual]
+            behind = [(value, s.aside) for value, s in left if not s.usual]
         for value, option in (*behind, *frame.returns_aside):
             given_instead.goes_on_with_numbers(interp, result, value, option)
             result = given_instead.unless_option(interp, result, value, option)
