@@ -11,6 +11,7 @@ from d9mlint.interp import (
     callers,
     collated,
     columns,
+    dimension_tests,
     enumerations,
     given_instead,
     graph_devices,
@@ -2253,8 +2254,13 @@ def _call_member(
     result_obj.something = method.something or (
         isinstance(owner, v.Obj) and owner.something and name != "get"
     )
-    if not isinstance(owner, v.Obj) or owner.type != TENSOR or name == "size":
-        # A size is that of its tensor.
+    if (
+        not isinstance(owner, v.Obj)
+        or owner.type != TENSOR
+        or name == "size"
+        or name in dimension_tests.COUNTING
+    ):
+        # A size is that of its tensor, and so is a number of dimensions.
         result_obj.owner = owner
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
         # One of the tensors in a container, such as a loaded state dict.
