@@ -789,6 +789,20 @@ BENCHMARKS = {
         "if not args.safe:\n    cudnn.benchmark = True\n",
         "run with another value of `--safe`",
     ),
+    "the default of an option for the device": (
+        "device = torch.device('cpu' if args.safe else 'cuda')\nif not args.safe:\n    cudnn.benchmark = True\n",
+        "benchmark = False`",
+    ),
+    "the text of an option for the device": (
+        "device = 'cpu' if args.safe else 'cuda'\nmodel = torch.nn.Conv2d(1, 1, 1).to(device)\n"
+        "if not args.safe:\n    cudnn.benchmark = True\n",
+        "benchmark = False`",
+    ),
+    "an option for what is moved": (
+        "if not args.safe:\n    cudnn.benchmark = True\n\nmodel = torch.nn.Conv2d(1, 1, 1)\n"
+        "if not args.safe:\n    model.cuda()\n",
+        "benchmark = False`",
+    ),
     "an option of something else": (
         "if args.cuda:\n    torch.cuda.manual_seed(0)\n    cudnn.benchmark = True\n",
         "benchmark = False`",

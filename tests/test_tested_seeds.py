@@ -91,3 +91,25 @@ def test_a_default_that_seeds_is_not(tmp_path: Path) -> None:
         for test, call in (("args.fixed", "torch.manual_seed(0)"), ("args.seed", "set_seed(args.seed)")):
             (found,) = _found(tmp_path, default, test, call)
             assert ("which seeds nothing" in found.message) is (default == "0" and test == "args.seed")
+
+
+def test_an_option_without_which_another_one_seeds_needs_no_default(tmp_path: Path) -> None:
+    (found,) = _found(tmp_path, "7", "args.fixed", "torch.manual_seed(args.seed)")
+    assert found.message.endswith(", unless `--fixed` is given")
+    assert found.help == "call `torch.manual_seed(args.seed)` after the options are parsed"
+    (found,) = _found(tmp_path, "None", "args.seed is not None or args.fixed", "torch.manual_seed(args.seed)")
+    assert found.help == "give `--seed` or `--fixed` a default value"
+
+
+def test_a_configuration_that_switches_the_seed_off(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "c.yaml").write_text("deterministic: false\nseed: 42\n")
+    (tmp_path / "train.py").write_text(
+        "import hydra\nimport torch\n\n\n@hydra.main(config_path='conf', config_name='c')\ndef main(cfg):\n"
+        "    if cfg.deterministic:\n        torch.manual_seed(cfg.seed)\n    print(torch.rand(3))\n\n\n"
+        "if __name__ == '__main__':\n    main()\n"
+    )
+    result = check([str(tmp_path)], load_settings(str(tmp_path), overrides={"cache": False, "jobs": 1}))
+    (found,) = [one.finding for one in result.items if one.finding.code == "DET101"]
+    assert found.message.endswith(", unless `deterministic` is set to another value")
+    assert found.help == "call `torch.manual_seed(seed)` at the start of train.py"

@@ -29,6 +29,11 @@ def all_of(option: str) -> list[str]:
     return option.split(_AND)
 
 
+def each_of(option: str) -> list[str]:
+    """All options that a name stands for."""
+    return [one for part in all_of(option) for one in part.split(_OR)]
+
+
 def quoted(option: str) -> str:
     """An option, or several of which one or all count, as a message names it."""
     return _AND.join(_OR.join(map(_quoted, part.split(_OR))) for part in all_of(option))

@@ -11,6 +11,7 @@ from d9mlint.interp import (
     callers,
     collated,
     columns,
+    dimension_tests,
     enumerations,
     given_instead,
     graph_devices,
@@ -43,6 +44,7 @@ from d9mlint.interp.called_methods import (
 )
 from d9mlint.interp.containers import (
     BASE,
+    DRAWING,
     SEQUENTIAL,
     container_of,
     is_in_order,
@@ -1121,8 +1123,16 @@ def _call_instance(interp: Interp, inst: v.Inst, args: v.Args, node: Any) -> v.V
     layer = layer_behind(inst)
     if layer is not None:
         return call_object(interp, layer, args, node)
+    _draw_as_base(interp, inst, args, node)
     run_when_called(interp, inst, node)
     return call_member(interp, v.Member(inst, "__call__"), args, node)
+
+
+def _draw_as_base(interp: Interp, inst: v.Value, args: v.Args, node: Any) -> None:
+    """An instance does what the module of a library does from whose class its own is derived, which may draw."""
+    drawing = inst.attrs.get(DRAWING) if isinstance(inst, v.Inst) else None
+    if isinstance(drawing, v.Obj):
+        use_object(interp, drawing, args, node)
 
 
 def _build(interp: Interp, inst: v.Inst, node: Any) -> None:
@@ -2023,6 +2033,8 @@ def call_member(interp: Interp, member: v.Member, args: v.Args, node: Any) -> v.
         return call_object(interp, inherited, args, node)
     if name == "forward" and isinstance(owner, v.Obj) and is_module(interp, owner):
         return call_object(interp, owner, args, node)
+    if name == "forward" and isinstance(owner, v.Super):
+        _draw_as_base(interp, _receiver(owner), args, node)
     if isinstance(owner, v.Obj) and owner.type == owner.api:
         unknown_models.learn(interp, owner, name, args, node)
     types = owner_types(interp, owner) or ["object"]
@@ -2261,8 +2273,13 @@ def _call_member(
     result_obj.something = method.something or (
         isinstance(owner, v.Obj) and owner.something and name != "get"
     )
-    if not isinstance(owner, v.Obj) or owner.type != TENSOR or name == "size":
-        # A size is that of its tensor.
+    if (
+        not isinstance(owner, v.Obj)
+        or owner.type != TENSOR
+        or name == "size"
+        or name in dimension_tests.COUNTING
+    ):
+        # A size is that of its tensor, and so is a number of dimensions.
         result_obj.owner = owner
     if isinstance(owner, v.Obj) and owner.form is not None and name in _HELD:
         # One of the tensors in a container, such as a loaded state dict.
@@ -2318,14 +2335,20 @@ def _restored(
     if role is None or not isinstance(init, v.Func) or cls.find("forward") is None:
         return None
     params = [one for one in init.fn.params[1:] if one.kind in ("a", "k")]
-    placed = [args.kw.get(role.arg, v.UNKNOWN), *args.pos[1:]]
+    # The configuration is that of the checkpoint.
+    loaded = v.Obj(f"{types[0]}.{role.arg}.{name}", f"{types[0]}.{role.arg}", args)
+    placed = [args.kw.get(role.arg, loaded), *args.pos[1:]]
     ordinary = [one.name for one in params if one.kind == "a"]
     given = dict(zip(ordinary, placed, strict=False))
     for one in params:
         if one.name not in given and (one.name in args.kw or one.default is None or args.dstar):
             given[one.name] = args.kw.get(one.name, v.UNKNOWN)
     with interp.within(RESTORED):
-        return instantiate(interp, cls, v.Args(kw=given), node)
+        made = instantiate(interp, cls, v.Args(kw=given), node)
+    if isinstance(made, v.Inst):
+        # It is put into evaluation mode.
+        set_training(interp, made, v.FALSE)
+    return made
 
 
 def _fit_parts(interp: Interp, whole: v.Obj, args: v.Args, node: Any) -> None:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from d9mlint.interp import known_texts
+from d9mlint.interp import dimension_tests, known_texts
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import are_keywords
 from d9mlint.interp.device_names import either_given
@@ -133,6 +133,9 @@ def compared(interp: Interp, node: m.Compare) -> tuple[Outcome, list[v.Value]]:
         if _lacks(interp, node, *values) or _stays_empty(interp, node, values[1]):
             return Outcome(node.ops[0] == "not in"), values
     op = node.ops[0]
+    dimensions = dimension_tests.outcome(op, *values) if len(node.ops) == 1 else None
+    if dimensions is not None:
+        return Outcome(dimensions), values
     if len(node.ops) == 1 and op in _WHERE_UNEQUAL:
         if _never_equal(interp, op, *values) or never_of_type(op, *values):
             return Outcome(_WHERE_UNEQUAL[op]), values

@@ -18,6 +18,8 @@ CONTAINERS = frozenset({*_LISTS, *_DICTS, SEQUENTIAL})
 BASE = "base class"
 LAYER = "@layer"
 """Under this name, which no attribute has, an instance keeps what the constructor of its library base gave."""
+DRAWING = "@drawing"
+"""Under this name it keeps that of a library module that draws random numbers when it is called."""
 NAMELESS = "added part"
 """Under this name, which no attribute has, a module of the project keeps the parts that it was given under unknown names."""
 _ADDED = "@added"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from d9mlint.interp import devices, rng
 from d9mlint.interp import values as v
 from d9mlint.interp.called_methods import run_when_called
-from d9mlint.interp.containers import BASE, CONTAINERS, LAYER, parts
+from d9mlint.interp.containers import BASE, CONTAINERS, DRAWING, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.given_instead import TRANSFORMS, all_others
@@ -49,6 +49,8 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
     if is_module(interp, base):
         if interp.kb.ops(base.api) and not _has_weights(interp, base.api):
             inst.attrs[LAYER] = base
+        if any(entry.at == "use" for entry in interp.kb.rng(base.api)):
+            inst.attrs[DRAWING] = base
         return
     if base._attrs is not None and INSIDE in base.attrs:
         inst.attrs[INSIDE] = base.attrs[INSIDE]

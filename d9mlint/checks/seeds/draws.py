@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from d9mlint.base.entry_report import IF_SAVED, MAY_SEED
 from d9mlint.base.findings import ALSO, NUMBER, REPEATED, Confidence, Severity, Step
-from d9mlint.base.options import A_GPU, all_of, given_in_words, quoted
+from d9mlint.base.options import A_GPU, all_of, each_of, given_in_words, quoted
 from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
@@ -1138,7 +1138,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if usual is not None and usual.option == self.run.state.aside:
             self.idle_defaults.setdefault(usual.option, partial(repr, usual.value))
         aside = self.run.state.aside
-        if isinstance(value, v.Lit) and not value.option and aside:
+        if isinstance(value, v.Lit) and aside and value.option not in each_of(aside):
             self.own_seeds[aside] = True
         for rng in rngs:
             if tested:

@@ -13,8 +13,15 @@ from d9mlint.interp import values as v
 from d9mlint.interp.activity import TORCH_TRAIN_CUDA, infers, where
 from d9mlint.interp.data import own_option
 from d9mlint.interp.device_names import given_option
-from d9mlint.interp.events import AttributeEvent, CallEvent, DecoratorEvent, EndEvent, ObjectCallEvent
-from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if
+from d9mlint.interp.devices import DEVICE, named
+from d9mlint.interp.events import (
+    AttributeEvent,
+    CallEvent,
+    DecoratorEvent,
+    EndEvent,
+    ObjectCallEvent,
+)
+from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
@@ -35,6 +42,30 @@ class Benchmark(Rule):
 
     timed = remembered(bool)
     """Whether cuDNN may have kernels to select from: something is a convolution or recurrent, or is not known."""
+
+    for_devices = remembered(set[str])
+    """Options that decide on which device the program works: their other value is no remedy."""
+
+    @on_call(DEVICE)
+    def device(self, call: CallEvent) -> None:
+        """A device is named."""
+        self._chooses(call.args)
+
+    @on_method("cuda")
+    def moved_to_gpu(self, call: CallEvent) -> None:
+        """Something is moved to a GPU."""
+        self.for_devices.add(own_option(self.run.options))
+
+    @on_method("to")
+    def moved(self, call: CallEvent) -> None:
+        """Something is moved to a device."""
+        self._chooses(call.args)
+
+    def _chooses(self, args: v.Args) -> None:
+        for value in args.values():
+            option = given_option(v.option_of(value))
+            if option and named(self.run, value):
+                self.for_devices.add(option)
 
     @on_call_if(lambda rule, api: may_change(rule.run.kb, api))
     def computes(self, call: CallEvent) -> None:
@@ -93,6 +124,10 @@ class Benchmark(Rule):
         for place, fix in always:
             self.reporter.withdraw("DET301", place.site)
             _report_benchmark(self, place, "", False, fix)
+        for place, option, alone, fix in self.places:
+            if alone and option and option in self.for_devices and not place.aside:
+                self.reporter.withdraw("DET301", place.site)
+                _report_benchmark(self, place, option, False, fix)
         # Surely switched off again before anything was trained: the program does not run with it.
         setting = self.run.state.modes.get("torch.cudnn.benchmark")
         if (

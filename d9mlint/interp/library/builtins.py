@@ -465,13 +465,21 @@ def _iter(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
 
 def _vars(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     first = args.pos[0] if args.pos else None
-    if first is None and interp.frame.func is None and not interp.frame.is_class:
-        return _globals(interp, api, args, node)
+    if first is None and not args.star:
+        return _locals(interp, api, args, node)
     if isinstance(first, v.Obj):
         return v.Mapping(first.attrs, open=first.type != opt.NAMESPACE)
     if isinstance(first, (v.Inst, v.Ext, v.Mod)):
         return interp.attribute(first, "__dict__", node)
     return first if isinstance(first, v.Mapping) else None
+
+
+def _locals(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """``locals()`` in a function: its variables as they are now, as far as they are known; those of a module elsewhere."""
+    frame = interp.frame
+    if frame.func is None:
+        return None if frame.is_class else _globals(interp, api, args, node)
+    return v.Mapping(dict(frame.env.all()), open=v.PERHAPS_MORE)
 
 
 _MOST_NESTED = 4
@@ -1604,6 +1612,7 @@ def _locate(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None
 
 MODELS: dict[str, Model] = {
     "builtins.globals": _globals,
+    "builtins.locals": _locals,
     **SET_MODELS,
     "builtins.staticmethod": _first,
     "hydra.utils.instantiate": _instantiate,

@@ -52,7 +52,9 @@ def config_value(data: Any, label: str, prefix: str = "", references: _Reference
             attributes=True,
         )
     if isinstance(data, list):
-        return v.Items("l", [config_value(x, label, f"{prefix}{i}.", references) for i, x in enumerate(data)])
+        # One that is empty is there to be filled, as an option of the command line that is a list.
+        elements = [config_value(x, label, f"{prefix}{i}.", references) for i, x in enumerate(data)]
+        return v.Items("l", elements, open=not elements)
     if isinstance(data, str) and "${" in data:
         return references.value(data, label, prefix) if references is not None else v.UNKNOWN
     if data is None or isinstance(data, (bool, int, float, str)):
