@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.order_positions import is_index
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import blocks_within
@@ -192,6 +193,8 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
     """How an expression that is an array, or names something of one, is used."""
     above = parents(fn)
     user = above.get(id(node))
+    if _is_searched(interp, node, fn):
+        return PASSED_THROUGH
     if isinstance(node, m.Name) and "." in node.id:
         if isinstance(user, m.Call) and user.func is node and "." not in node.id.partition(".")[2]:
             if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
@@ -205,6 +208,36 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             return REDUCED
         return PASSED_THROUGH if _keeps_pairs(interp, node, fn, whole, depth) else ""
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _is_searched(interp: Interp, node: m.Expr, fn: m.Function) -> bool:
+    """Whether a call finds the largest element of all of an array, and its position is used only as an index, as in
+    ``names[np.argmax(sizes)]``, or what stands there is taken. Whether both are in one order is asked there."""
+    above = parents(fn)
+    user = above.get(id(node))
+    if isinstance(user, m.Subscript) and user.value is node and isinstance(node, m.Name):
+        index = user.index
+        named = variables(fn).get(index.id, ()) if isinstance(index, m.Name) else ()
+        given = [above[id(one)] for one in named if _is_given(one, above)]
+        if len(given) == 1:
+            index = given[0].value
+        return isinstance(index, m.Call) and _searched_by(interp, index) == node.id
+    call = above.get(id(user)) if isinstance(user, m.Attr) else user
+    return isinstance(call, m.Call) and _searched_by(interp, call, node) is not None and is_index(fn, call)
+
+
+def _searched_by(interp: Interp, call: m.Call, array: m.Expr | None = None) -> str | None:
+    """The variable of the array, or this array, of which a call gives the position of the largest of all elements."""
+    given = call.args[0] if len(call.args) == 1 else None
+    method = given is None
+    if method:
+        given = call.func.value if isinstance(call.func, m.Attr) else call.func
+    if call.keywords or len(call.args) > 1 or (array is not None and array is not given):
+        return None
+    entry = interp.kb.order(f"?.{called_name(call)}" if method else called_in_library(interp, call), method)
+    if entry is None or not entry.finds or entry.otherwise != "type":
+        return None
+    return given.id.rpartition(".")[0] if method and isinstance(given, m.Name) else getattr(given, "id", "")
 
 
 def _is_gone_through(interp: Interp, node: m.Expr, above: dict[int, Any]) -> bool:
