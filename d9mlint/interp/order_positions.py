@@ -34,6 +34,8 @@ def _is_index(fn: m.Function, node: Any, names: int) -> bool:
     parent = parents(fn).get(id(node))
     if isinstance(parent, m.Subscript):
         return parent.index is node
+    if isinstance(parent, m.Attr) and parent.name == "item":
+        return _is_index(fn, parents(fn).get(id(parent)), names)
     if isinstance(parent, m.Call):
         if len(parent.args) != 1 or parent.args[0] is not node:
             return False

@@ -212,32 +212,42 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
 
 def _is_searched(interp: Interp, node: m.Expr, fn: m.Function) -> bool:
     """Whether a call finds the largest element of all of an array, and its position is used only as an index, as in
-    ``names[np.argmax(sizes)]``, or what stands there is taken. Whether both are in one order is asked there."""
+    ``names[np.argmax(sizes)]``, or what stands there is taken out of the array. Whether both are in one order is asked
+    there."""
     above = parents(fn)
     user = above.get(id(node))
-    if isinstance(user, m.Subscript) and user.value is node and isinstance(node, m.Name):
+    if isinstance(user, m.Subscript) and user.value is node:
         index = user.index
         named = variables(fn).get(index.id, ()) if isinstance(index, m.Name) else ()
         given = [above[id(one)] for one in named if _is_given(one, above)]
-        if len(given) == 1:
-            index = given[0].value
-        return isinstance(index, m.Call) and _searched_by(interp, index) == node.id
+        index = _as_computed(given[0].value if len(given) == 1 else index)
+        return isinstance(index, m.Call) and _finds(interp, index)
     call = above.get(id(user)) if isinstance(user, m.Attr) else user
-    return isinstance(call, m.Call) and _searched_by(interp, call, node) is not None and is_index(fn, call)
+    return isinstance(call, m.Call) and _finds(interp, call, node) and is_index(fn, call)
 
 
-def _searched_by(interp: Interp, call: m.Call, array: m.Expr | None = None) -> str | None:
-    """The variable of the array, or this array, of which a call gives the position of the largest of all elements."""
+def _as_computed(number: m.Expr) -> m.Expr:
+    """A number without what makes another type of it: ``int(at)``, ``at.item()``."""
+    while isinstance(number, m.Call):
+        if isinstance(number.func, m.Attr) and number.func.name == "item":
+            number = number.func.value
+        elif called_name(number) == "int" and len(number.args) == 1:
+            number = number.args[0]
+        else:
+            break
+    return number
+
+
+def _finds(interp: Interp, call: m.Call, array: m.Expr | None = None) -> bool:
+    """Whether a call gives the position of the largest of all elements of an array, or of this one."""
     given = call.args[0] if len(call.args) == 1 else None
     method = given is None
     if method:
         given = call.func.value if isinstance(call.func, m.Attr) else call.func
     if call.keywords or len(call.args) > 1 or (array is not None and array is not given):
-        return None
+        return False
     entry = interp.kb.order(f"?.{called_name(call)}" if method else called_in_library(interp, call), method)
-    if entry is None or not entry.finds or entry.otherwise != "type":
-        return None
-    return given.id.rpartition(".")[0] if method and isinstance(given, m.Name) else getattr(given, "id", "")
+    return entry is not None and entry.finds and entry.otherwise == "type"
 
 
 def _is_gone_through(interp: Interp, node: m.Expr, above: dict[int, Any]) -> bool:

@@ -726,6 +726,14 @@ class Orders:
         if role == "type" and entry is not None and entry.finds and self.origins:
             found = self._place_found(interp, args, node, owner)
             return self.carried(v.Obj(shapes.NUMBER), found) if found is not None else result
+        if role == "type" and owner is not None and self.origins:
+            # The same number, taken out of the tensor that it is.
+            held = self.of(owner)
+            return (
+                self.carried(result, held)
+                if held is not None and held.kind == order_positions.PLACE
+                else result
+            )
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
         if api == _MAPPING and args.pos and _is_numbered(args.pos[0]):
