@@ -198,8 +198,10 @@ def is_test(file: ModuleFile) -> bool:
 
 
 def _uses(file: ModuleFile, stmt: m.Import | m.ImportFrom) -> bool:
-    """Whether a module reads what it imports: editors put in imports that nothing needs, as of ``unittest.loader`` for a
-    variable ``loader``."""
+    """Whether a module reads what it imports, or has tests: editors put in imports that nothing needs, as of
+    ``unittest.loader`` for a variable ``loader``."""
+    if _has_tests(file):
+        return True
     names = {alias.asname or alias.name.partition(".")[0] for alias in stmt.names}
     names -= own_names(file.facts.functions[0])
     functions = file.facts.functions
@@ -232,6 +234,11 @@ def _is_collected(file: ModuleFile) -> bool:
     """Whether a file has tests that pytest finds by their names and that nothing in the file calls."""
     if not _COLLECTED.fullmatch(os.path.basename(file.path)) or has_main_guard(file):
         return False
+    return _has_tests(file)
+
+
+def _has_tests(file: ModuleFile) -> bool:
+    """Whether a file has functions with names of tests, which nothing at its top level calls."""
     functions = file.facts.functions
     tests = {fn.name for fn in functions if fn.parent <= 0 and fn.cls < 0 and fn.name.startswith("test_")}
     called = {
