@@ -195,6 +195,12 @@ def test_files_that_can_not_be_judged_are_findings_and_the_rest_goes_on(run: Run
         ("cell.ipynb", "DET002"),
     } < found
     assert {name for name, _ in found} == {p.name for p in root.glob("*.*") if p.suffix in (".py", ".ipynb")}
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\ufeff"])
+def test_an_empty_notebook_has_no_cells(run: Run, project: Project, text: str) -> None:
+    got = run(cwd=project({"new.ipynb": text}))
+    assert (got.code, got.out) == (0, "No findings in 1 file.\n")
     assert got.err == ""
 
 

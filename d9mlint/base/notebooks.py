@@ -5,6 +5,7 @@ Everything is length-preserving, so an offset in the joined text is an offset in
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -114,7 +115,9 @@ def _printed(cell: dict[str, Any]) -> Iterator[str]:
 
 
 def load_notebook(data: bytes) -> dict[str, Any]:
-    """The notebook as JSON data. Raises NotebookError when it is none."""
+    """The notebook as JSON data. Raises NotebookError when it is none. An empty file is a new notebook, without cells."""
+    if not data.removeprefix(codecs.BOM_UTF8).strip():
+        return {"cells": []}
     try:
         notebook: Any = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -34,8 +34,12 @@ def _is_index(fn: m.Function, node: Any, names: int) -> bool:
     parent = parents(fn).get(id(node))
     if isinstance(parent, m.Subscript):
         return parent.index is node
+    if isinstance(parent, m.Attr) and parent.name == "item":
+        return _is_index(fn, parents(fn).get(id(parent)), names)
     if isinstance(parent, m.Call):
-        return called_name(parent) == "pop" and len(parent.args) == 1 and parent.args[0] is node
+        if len(parent.args) != 1 or parent.args[0] is not node:
+            return False
+        return called_name(parent) == "pop" or (called_name(parent) == "int" and _is_index(fn, parent, names))
     if not isinstance(parent, m.Assign) or len(parent.targets) != 1 or not names:
         return False
     target = parent.targets[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.order_positions import is_index
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import blocks_within
@@ -192,6 +193,8 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
     """How an expression that is an array, or names something of one, is used."""
     above = parents(fn)
     user = above.get(id(node))
+    if _is_searched(interp, node, fn):
+        return PASSED_THROUGH
     if isinstance(node, m.Name) and "." in node.id:
         if isinstance(user, m.Call) and user.func is node and "." not in node.id.partition(".")[2]:
             if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
@@ -205,6 +208,46 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             return REDUCED
         return PASSED_THROUGH if _keeps_pairs(interp, node, fn, whole, depth) else ""
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _is_searched(interp: Interp, node: m.Expr, fn: m.Function) -> bool:
+    """Whether a call finds the largest element of all of an array, and its position is used only as an index, as in
+    ``names[np.argmax(sizes)]``, or what stands there is taken out of the array. Whether both are in one order is asked
+    there."""
+    above = parents(fn)
+    user = above.get(id(node))
+    if isinstance(user, m.Subscript) and user.value is node:
+        index = user.index
+        named = variables(fn).get(index.id, ()) if isinstance(index, m.Name) else ()
+        given = [above[id(one)] for one in named if _is_given(one, above)]
+        index = _as_computed(given[0].value if len(given) == 1 else index)
+        return isinstance(index, m.Call) and _finds(interp, index)
+    call = above.get(id(user)) if isinstance(user, m.Attr) else user
+    return isinstance(call, m.Call) and _finds(interp, call, node) and is_index(fn, call)
+
+
+def _as_computed(number: m.Expr) -> m.Expr:
+    """A number without what makes another type of it: ``int(at)``, ``at.item()``."""
+    while isinstance(number, m.Call):
+        if isinstance(number.func, m.Attr) and number.func.name == "item":
+            number = number.func.value
+        elif called_name(number) == "int" and len(number.args) == 1:
+            number = number.args[0]
+        else:
+            break
+    return number
+
+
+def _finds(interp: Interp, call: m.Call, array: m.Expr | None = None) -> bool:
+    """Whether a call gives the position of the largest of all elements of an array, or of this one."""
+    given = call.args[0] if len(call.args) == 1 else None
+    method = given is None
+    if method:
+        given = call.func.value if isinstance(call.func, m.Attr) else call.func
+    if call.keywords or len(call.args) > 1 or (array is not None and array is not given):
+        return False
+    entry = interp.kb.order(f"?.{called_name(call)}" if method else called_in_library(interp, call), method)
+    return entry is not None and entry.finds and entry.otherwise == "type"
 
 
 def _is_gone_through(interp: Interp, node: m.Expr, above: dict[int, Any]) -> bool:

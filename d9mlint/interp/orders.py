@@ -723,6 +723,17 @@ class Orders:
         if role == "points":
             self._placed(args)
             return result
+        if role == "type" and entry is not None and entry.finds and self.origins:
+            found = self._place_found(interp, args, node, owner)
+            return self.carried(v.Obj(shapes.NUMBER), found) if found is not None else result
+        if role == "type" and owner is not None and self.origins:
+            # The same number, taken out of the tensor that it is.
+            held = self.of(owner)
+            return (
+                self.carried(result, held)
+                if held is not None and held.kind == order_positions.PLACE
+                else result
+            )
         if role == "type" or (role == "" and owner is None and not self.origins):
             return result
         if api == _MAPPING and args.pos and _is_numbered(args.pos[0]):
@@ -1056,6 +1067,18 @@ class Orders:
         if role == "carry" or (of_owner is not None and isinstance(owner, v.Obj)):
             return self.carried(result, merge((of_owner, given)))
         return result
+
+    def _place_found(self, interp: Interp, args: v.Args, node: Any, owner: v.Value | None) -> Order | None:
+        """``sizes.argmax()``, where that is an index: it belongs to the order of the sizes, unless several elements may be
+        the largest, of which the first one is found."""
+        given = [*([owner] if owner is not None else []), *args.values()]
+        order = self.of(given[0]) if len(given) == 1 else None
+        if order is None or order.kind != SEQUENCE or not order_positions.is_index(running(interp), node):
+            return None
+        array = given[0].args.get("", 0) if isinstance(given[0], v.Obj) else given[0]
+        if isinstance(array, v.Items) and any(order_ties.ties(interp, one) for one in array.elts):
+            return None
+        return order._replace(kind=order_positions.PLACE)
 
     def _sorted(self, value: v.Value | None, args: v.Args) -> None:
         """``frame.sort_values("id")``: the data, and what it was made from, is sorted."""

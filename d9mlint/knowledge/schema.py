@@ -1003,8 +1003,9 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     have: data that the program tests for its elements is not taken to be kept for its order. ``looked_up`` are
     arguments whose elements are looked up by a key, unless ``unless`` holds: their order is not that of the
     result. What takes ``numbers`` raises where it is given texts; a sink that ``finds`` gives the position of an
-    element in its receiver. Of what ``ties``, several elements may give the same, so that a sort by it leaves them
-    in the order in which they were. A ``type`` that is ``of_file`` is read from the file whose name it is given.
+    element in its receiver, and a ``type`` that does so that of one in its receiver or first argument. Of what ``ties``,
+    several elements may give the same, so that a sort by it leaves them in the order in which they were. A ``type`` that
+    is ``of_file`` is read from the file whose name it is given.
     What ``shows`` its arguments gives them to a person to look at, or ``as_data``, as lines of text or as an answer that a
     program may read; what ``answers`` names in a page also what a model has found. The order of a source differs in
     ``each_process``, whatever its elements are, or may stay what it was. What is given has a row for each of the ``rows`` of

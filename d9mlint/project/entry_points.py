@@ -13,6 +13,7 @@ from d9mlint.base.paths import TESTS, boundary, is_inside, read_limited
 from d9mlint.base.toml import load_toml
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import passing
+from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import nodes, variables
 from d9mlint.knowledge import Knowledge
 from d9mlint.project.frameworks import is_loaded_by_framework, is_looked_for
@@ -189,9 +190,40 @@ def is_test(file: ModuleFile) -> bool:
     """Test modules are run by a test runner; a library's own tests are no training programs."""
     for stmt in _imports(file.facts.functions[0].body):
         names = [a.name for a in stmt.names] if isinstance(stmt, m.Import) else [stmt.module]
-        if any(name in TEST_LIBRARIES for name in names):
+        if any(name in TEST_LIBRARIES for name in names) and (
+            TESTS.search(file.relative) or _uses(file, stmt)
+        ):
             return True
     return _is_collected(file)
+
+
+def _uses(file: ModuleFile, stmt: m.Import | m.ImportFrom) -> bool:
+    """Whether a module reads what it imports, or has tests: editors put in imports that nothing needs, as of
+    ``unittest.loader`` for a variable ``loader``."""
+    if _has_tests(file):
+        return True
+    names = {alias.asname or alias.name.partition(".")[0] for alias in stmt.names}
+    names -= own_names(file.facts.functions[0])
+    functions = file.facts.functions
+    heads: list[Any] = []
+    for function in functions:
+        heads += [*function.decorators, *(param.default for param in function.params if param.default)]
+    for cls in file.facts.classes:
+        heads += [*cls.bases, *cls.decorators, *cls.body]
+    if "*" in names or any(isinstance(x, m.Name) and x.id.partition(".")[0] in names for x in nodes(heads)):
+        return True
+    return any(
+        name in variables(one) and not _is_own(functions, one, name) for one in functions for name in names
+    )
+
+
+def _is_own(functions: list[m.Function], function: m.Function, name: str) -> bool:
+    """Whether a name is that of a variable of a function, or of one around it, but the module."""
+    while function.parent >= 0:
+        if name in own_names(function):
+            return True
+        function = functions[function.parent]
+    return False
 
 
 _COLLECTED = re.compile(r"test_.*\.py|.*_test\.py")
@@ -202,6 +234,11 @@ def _is_collected(file: ModuleFile) -> bool:
     """Whether a file has tests that pytest finds by their names and that nothing in the file calls."""
     if not _COLLECTED.fullmatch(os.path.basename(file.path)) or has_main_guard(file):
         return False
+    return _has_tests(file)
+
+
+def _has_tests(file: ModuleFile) -> bool:
+    """Whether a file has functions with names of tests, which nothing at its top level calls."""
     functions = file.facts.functions
     tests = {fn.name for fn in functions if fn.parent <= 0 and fn.cls < 0 and fn.name.startswith("test_")}
     called = {
