@@ -398,7 +398,18 @@ OrderRole = Literal[
     "type",
 ]
 Element = Literal[
-    "", "number", "float", "text", "path", "object", "row", "same", "same-in-array", "argument", "of-argument"
+    "",
+    "number",
+    "float",
+    "text",
+    "path",
+    "object",
+    "row",
+    "same",
+    "same-in-array",
+    "in-tensor",
+    "argument",
+    "of-argument",
 ]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
@@ -987,7 +998,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the arguments of the call
     that gave the receiver, where it is known. ``value`` is the kind of what is given, ``elements`` that of its
     elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for
-    that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``argument`` for that
+    that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``in-tensor`` for a
+    tensor, whose elements are tensors until they are converted, ``argument`` for that
     of the argument ``like`` itself, which is the first one unless that is named, ``of-argument`` for that of its elements,
     or, for what is hashed by address,
     ``object``; the argument ``dtype`` may name another. A
