@@ -641,6 +641,8 @@ class Orders:
             entry, role = None, ""
         if entry is not None and role != "type" and not _applies(entry, args, owner):
             role = entry.otherwise or ("" if role != "sink" and not entry.looked_up else "carry")
+            if entry.gives == "turns" and entry.elements == OBJECT:
+                return order_inside.waited_for(interp, args, node, api, result)
         elif entry is not None and entry.looked_up:
             args = order_sorting.look_up(self, entry, args)
         if entry is not None and entry.tested:
