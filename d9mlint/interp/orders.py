@@ -1286,6 +1286,21 @@ class Orders:
             subject="thread",
         )
 
+    def decide_arrival(self, interp: Interp, target: m.Expr) -> None:
+        """Several tasks add floating-point numbers to one that they share."""
+        from d9mlint.interp.text import with_keys
+
+        self.decide(
+            self.made(
+                interp,
+                "DET211",
+                target,
+                f"several tasks add floating-point numbers to `{with_keys(target)}` in the order in which they are ready",
+                "return the number of each task, and add them up in a fixed order",
+                subject="thread",
+            )
+        )
+
     # ------------------------------------------------------------------------------------- expressions
 
     def subscripted(
