@@ -1373,13 +1373,15 @@ class HookEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Classes of which a program derives its own, so that a library calls their methods. ``called`` are names of these
     methods (``*`` stands for any characters) by the method of the library that calls them, or by ``__call__``, which
     stands for a call of the object; ``always`` are called by each. With ``only`` the library calls no method of another
-    name, and these classes have no method that trains."""
+    name, and these classes have no method that trains. Of the objects that a method gives, the library calls the methods
+    that ``gives`` lists for it."""
 
     id: str
     apis: list[str]
     library: str
     called: dict[str, list[str]]
     always: list[str] = []
+    gives: dict[str, list[str]] = {}
     only: bool = False
     note: str = ""
     provenance: list[str] = []
