@@ -218,6 +218,7 @@ Role = Literal[
     "model-input",
     "keeps-figure",
     "named-by",
+    "read-by",
     "made-by-configuration",
     "made-of",
     "names-configuration",
