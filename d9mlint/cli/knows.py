@@ -328,6 +328,8 @@ def _hook(entry: HookEntry) -> Iterator[str]:
         yield f"  in {method}: {', '.join(names)}"
     if entry.always:
         yield f"  in each of its methods: {', '.join(entry.always)}"
+    for method, names in entry.gives.items():
+        yield f"  of what {method} gives: {', '.join(names)}"
 
 
 def _inferred(entry: InferredEntry) -> Iterator[str]:

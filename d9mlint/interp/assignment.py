@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.interp import made_tables, parted, rng, tensors
+from d9mlint.interp import made_tables, order_sums, parted, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import timed
 from d9mlint.interp.containers import in_places
@@ -137,6 +137,8 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
         owner = interp.eval(target.value)
         index = interp.eval(target.index)
         interp.listeners.tell(ItemUpdateEvent(owner, index, stmt.op, value, stmt))
+        if interp.sharing and not interp.among_processes:
+            order_sums.added_by_tasks(interp, stmt, subscript(interp, owner, index, target), value)
         if stmt.op == "+" and isinstance(owner, v.Items | v.Mapping):
             _grow_item(interp, stmt, subscript(interp, owner, index, target), value)
         if interp.orders.any:
@@ -170,6 +172,8 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
     if stmt.op == "+" and not interp.frame.jumps:
         result = added(result, old, value)
     result = timed(interp, result, old, value)
+    if interp.sharing and not interp.among_processes:
+        order_sums.added_by_tasks(interp, stmt, old, value)
     if orders.any:
         result = orders.augmented(interp, stmt, old, value, result)
     assign(interp, target, result)

@@ -56,6 +56,11 @@ class Called:
         """Whether the method of a name is there to be called by it."""
         return any(one.calls(name, self._method) for one in self._entries)
 
+    def of_given(self, name: str) -> Iterator[str]:
+        """The methods that it calls of the objects which the method of a name gives."""
+        for one in self._entries:
+            yield from one.gives.get(name, ())
+
     def __contains__(self, name: str) -> bool:
         """Whether it calls the method of a name, or may."""
         if not self._entries or self.hooks(name):

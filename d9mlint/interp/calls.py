@@ -1187,7 +1187,19 @@ def run_methods(
             kw: dict[str, v.Value] = {data: tensors.batch("")} if data else {}
             played = (PLAYED,) if environments.INSIDE in inst.attrs else ()
             with interp.within(*((QUIET,) if quiet else ()), *played):
-                call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
+                given = call(interp, member.bind(inst), v.Args(kw=kw, star=not kw, dstar=True), node)
+                _run_given(interp, given, list(called.of_given(name)), node)
+
+
+def _run_given(interp: Interp, given: v.Value, names: list[str], node: Any) -> None:
+    """Run the methods that a library calls of the objects which a method gives, also in lists and dictionaries."""
+    for one in flatten(given) if names else ():
+        for name in names:
+            method = one.cls.find(name) if isinstance(one, v.Inst) else None
+            if isinstance(one, v.Inst) and isinstance(method, v.Func):
+                if (one, name, False) not in interp.methods_run:
+                    interp.methods_run.add((one, name, False))
+                    call(interp, method.bind(one), _ANY, node)
 
 
 def _called_by_others(interp: Interp, inst: v.Inst, called: Called) -> frozenset[str]:

@@ -308,12 +308,43 @@ class _Uses:
                     answer is None and not self.all_name(function, above, depth + 1, True)
                 ):
                     return False
-            elif not self.all_name(function, one, depth + 1, text):
+            elif not self._is_read_back(function, one, above) and not self.all_name(
+                function, one, depth + 1, text
+            ):
                 return False
             uses += 1
         if not uses:
             return False
         return not liveness.may_be_shared(self._run.whole(self._run.frame.file), function, {target.id})
+
+    def _is_read_back(self, function: m.Function, name: m.Name, call: Any) -> bool:
+        """Whether a call reads the file whose name is in a variable, which the function has written before."""
+        if not isinstance(call, m.Call) or not self._is_file_of(call, name, "read-by"):
+            return False
+        return any(
+            self._is_file_of(one, given, "named-by")
+            for one in nodes(function.body)
+            if isinstance(one, m.Call)
+            and one.end < name.start
+            # What is asked about a file writes nothing.
+            and isinstance(parents(function).get(id(one)), (m.ExprStmt, m.WithItem, m.Assign))
+            for given in one.args
+            if isinstance(given, m.Name) and given.id == name.id
+        )
+
+    def _is_file_of(self, call: m.Call, name: m.Name, by: Role) -> bool:
+        """Whether a variable stands for the name of the file in a call."""
+        role = self._role(call.func, by)
+        if (
+            role is None
+            or role.pos is None
+            or not any(one is name for one in call.args[role.pos : role.pos + 1])
+        ):
+            return False
+        given = v.Args(
+            [_literal(one) for one in call.args], {k.name: _literal(k.value) for k in call.keywords if k.name}
+        )
+        return all_hold(given, role.when) is True
 
 
 def _is_number(node: m.Expr) -> bool:

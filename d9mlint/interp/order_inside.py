@@ -20,6 +20,11 @@ MESSAGES = {
 UNKNOWN_ELEMENTS = (
     "iteration order of these sets differs between runs if they contain strings (hash randomization)"
 )
+WAITED_FOR = (
+    "the sets that `{name}` gives have an order that differs between runs: their tasks are hashed by address"
+)
+HELP_WAITED_FOR = "go through the tasks in the order in which they were started"
+_SEVERAL = 2
 _DEPTH = 3
 _STATES = ("__getstate__", "__reduce__", "__reduce_ex__")
 """Methods that say what is stored of an object."""
@@ -82,6 +87,19 @@ def made_sets(interp: Interp, entry: OrderEntry, result: v.Value) -> v.Value:
         return result
     made = v.Items("s", [v.Obj("builtins.str")], True)
     return made if entry.gives == "set" else v.Items("l", [made], True)
+
+
+def waited_for(interp: Interp, args: v.Args, node: Any, api: str, result: v.Value) -> v.Value:
+    """The sets of the tasks that have ended and of the others, which a call gives that waits for all of them."""
+    from d9mlint.interp.text import node_text
+
+    given = args.get("fs", 0)
+    if isinstance(given, v.Items) and not given.open and len(given.elts) < _SEVERAL:
+        return result
+    orders = interp.orders
+    what = WAITED_FOR.replace("{name}", node_text(node, api))
+    order = orders.made(interp, "DET210", node, what, HELP_WAITED_FOR, subject=api)
+    return v.Items("t", [orders.carried(v.UNKNOWN, order), orders.carried(v.UNKNOWN, order)])
 
 
 def note_texts(interp: Interp, args: v.Args, owner: v.Value) -> None:

@@ -20,7 +20,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
 from d9mlint.interp.library_modules import is_module
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes, receiver
+from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -124,6 +124,8 @@ def raw_kind_of_elements(interp: Interp, value: v.Obj) -> str:
 def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
     if value.api == "builtins.map" and value.args.pos:
         func = value.args.pos[0]
+        if isinstance(func, v.Func):
+            return _of_lambda(interp, func)
         return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
     if value.api == "builtins.round" and value.args.get("ndigits", 1) is None:
         return NUMBER
@@ -155,10 +157,15 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         kind = _of_dtype(value.args.get(entry.dtype, entry.dtype_pos))
         if kind is not None:
             return kind
+    if entry.elements == "in-tensor":
+        # Going through a tensor gives tensors.
+        return ""
     if entry.elements == "same-in-array" and not _is_of_numpy(value):
         return ""
     if entry.elements in ("same", "same-in-array"):
         owner = value.owner
+        if value.api.endswith(".tolist") and _is_of_tensor(interp, owner):
+            return FLOAT
         if isinstance(owner, v.Obj) and depth < _DEPTH:
             return _elements(interp, owner, depth + 1)
         return kind_of_elements(interp, owner, None, depth + 1) if owner is not None else ""
@@ -182,15 +189,42 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
                 # An array of a tensor has the numbers in it.
                 return NUMBER
             return _elements(interp, inner, depth + 1) if depth < _DEPTH else ""
+        if entry.role == "sink" and isinstance(inner, v.Lit) and isinstance(inner.value, str):
+            # A text given to a library names something, such as a file: its letters are not in what that gives.
+            return ""
         return kind_of_elements(interp, inner, None, depth + 1)
     return ""
 
 
+def _of_lambda(interp: Interp, func: v.Func) -> str:
+    """What a lambda gives that calls a method of what it is given, or one of the built-in functions that make numbers."""
+    for stmt in interp.body(func) if func.fn.name == "<lambda>" else ():
+        made = stmt.value if isinstance(stmt, m.Return) else None
+        if is_number(made, set()):
+            return NUMBER
+        if isinstance(made, m.Call):
+            method = isinstance(made.func, m.Attr) or receiver(made) != ""
+            return _of_call(interp, f"{'?' if method else 'builtins'}.{called_name(made)}", method)
+    return ""
+
+
 def _is_of_numpy(value: v.Obj) -> bool:
-    """Whether a value is what a function of NumPy gave, as methods of arrays made it."""
-    while isinstance(value.owner, v.Obj):
+    """Whether a value is what a function of NumPy gave, or an array of a tensor, as methods of arrays made it."""
+    while isinstance(value.owner, v.Obj) and not value.api.endswith(".numpy"):
         value = value.owner
-    return value.api.startswith("numpy.")
+    return value.api.startswith("numpy.") or value.api.endswith(".numpy")
+
+
+def _is_of_tensor(interp: Interp, value: v.Value | None) -> bool:
+    """Whether a value is what a method that only tensors have gave, as methods of arrays made it."""
+    while isinstance(value, v.Obj):
+        entry = interp.kb.order(value.api, True)
+        if entry is not None and entry.elements == "in-tensor":
+            return True
+        if not value.api.endswith(".__getitem__") and (entry is None or entry.elements != "same-in-array"):
+            return False
+        value = value.owner
+    return False
 
 
 def _of_attribute(interp: Interp, value: v.Member) -> str:
@@ -462,7 +496,8 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
         if value.api in ("builtins.tuple", "builtins.frozenset"):
             return kind_of_elements(interp, value, None, depth + 1)
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
-            return OBJECT
+            # `item()` gives a number, `mean()` a tensor.
+            return NUMBER if raw_kind(interp, value) == NUMBER else OBJECT
         if interp.kb.role(value.api, _BY_ADDRESS) is not None or is_module(interp, value):
             return OBJECT
         known = _of_call(interp, value.api, _is_method(value))

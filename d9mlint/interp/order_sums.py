@@ -218,6 +218,39 @@ def item_summed(orders: Orders, interp: Interp, stmt: m.AugAssign, owner: v.Valu
         orders.decide(loop.order)
 
 
+def added_by_tasks(interp: Interp, stmt: m.AugAssign, old: v.Value, value: v.Value) -> None:
+    """``total += x`` in a function that several threads or coroutines run at the same time: they add floating-point numbers
+    to one that they share, in the order in which they get there."""
+    if stmt.op not in OPERATORS or is_time(interp, value) or not _is_common(interp, stmt.target):
+        return
+    if is_float(interp, old) or is_float(interp, value):
+        interp.orders.decide_arrival(interp, stmt.target)
+
+
+def _is_common(interp: Interp, target: m.Expr) -> bool:
+    """Whether a target of several tasks is a variable, an attribute or an item under a constant key of what is older than
+    they are."""
+    if isinstance(target, m.Subscript):
+        held = interp.value_of(target.value)
+        return (
+            isinstance(target.index, m.Const)
+            and isinstance(held, (v.Items, v.Mapping))
+            and held.birth < interp.sharing
+        )
+    if not isinstance(target, m.Name):
+        return False
+    owner, dot, _ = target.id.rpartition(".")
+    if dot:
+        inst = interp.value_of(m.Name(owner, target.start, target.end))
+        return isinstance(inst, v.Inst) and inst.birth < interp.sharing
+    env: v.Env | None = interp.frame.env
+    if env is None or target.id not in (env.globals_ or frozenset()) | (env.outer_ or frozenset()):
+        return False
+    while env.parent is not None and (env is interp.frame.env or target.id not in env.vars):
+        env = env.parent
+    return env.birth < interp.sharing
+
+
 def is_numbered(orders: Orders, interp: Interp, stmt: m.Stmt | None, owner: v.Items, index: v.Value) -> bool:
     """``results[number - 1] = x`` with ``number, x = queue.get()``: each result has its own place in a list, which does not
     depend on how many rounds there were."""

@@ -641,6 +641,8 @@ class Orders:
             entry, role = None, ""
         if entry is not None and role != "type" and not _applies(entry, args, owner):
             role = entry.otherwise or ("" if role != "sink" and not entry.looked_up else "carry")
+            if entry.gives == "turns" and entry.elements == OBJECT:
+                return order_inside.waited_for(interp, args, node, api, result)
         elif entry is not None and entry.looked_up:
             args = order_sorting.look_up(self, entry, args)
         if entry is not None and entry.tested:
@@ -1305,6 +1307,21 @@ class Orders:
             f"`{name}` adds what any of several tasks has ready first, and that order is kept",
             help,
             subject="thread",
+        )
+
+    def decide_arrival(self, interp: Interp, target: m.Expr) -> None:
+        """Several tasks add floating-point numbers to one that they share."""
+        from d9mlint.interp.text import with_keys
+
+        self.decide(
+            self.made(
+                interp,
+                "DET211",
+                target,
+                f"several tasks add floating-point numbers to `{with_keys(target)}` in the order in which they are ready",
+                "return the number of each task, and add them up in a fixed order",
+                subject="thread",
+            )
         )
 
     # ------------------------------------------------------------------------------------- expressions

@@ -804,6 +804,7 @@ ROLES = {
     "makes-text": "makes a text or a path of what it is given",
     "reads-text": "gives a part of a text, or the text of a file",
     "named-by": "gives what it makes the name that it is given",
+    "read-by": "reads the file that has the name that it is given",
     "keeps-figure": "keeps a picture that the program has drawn",
     "reruns-script": "is of a library that runs the whole script again for each action on its page",
     "colored-by": "draws in a color that it is given",

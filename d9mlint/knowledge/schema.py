@@ -219,6 +219,7 @@ Role = Literal[
     "model-input",
     "keeps-figure",
     "named-by",
+    "read-by",
     "made-by-configuration",
     "made-of",
     "names-configuration",
@@ -399,7 +400,18 @@ OrderRole = Literal[
     "type",
 ]
 Element = Literal[
-    "", "number", "float", "text", "path", "object", "row", "same", "same-in-array", "argument", "of-argument"
+    "",
+    "number",
+    "float",
+    "text",
+    "path",
+    "object",
+    "row",
+    "same",
+    "same-in-array",
+    "in-tensor",
+    "argument",
+    "of-argument",
 ]
 SettingKind = Literal["argument", "attribute", "call", "config", "env", "flag", "option", "package", "param"]
 
@@ -988,7 +1000,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the arguments of the call
     that gave the receiver, where it is known. ``value`` is the kind of what is given, ``elements`` that of its
     elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for
-    that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``argument`` for that
+    that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``in-tensor`` for a
+    tensor, whose elements are tensors until they are converted, ``argument`` for that
     of the argument ``like`` itself, which is the first one unless that is named, ``of-argument`` for that of its elements,
     or, for what is hashed by address,
     ``object``; the argument ``dtype`` may name another. A
@@ -1363,13 +1376,15 @@ class HookEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Classes of which a program derives its own, so that a library calls their methods. ``called`` are names of these
     methods (``*`` stands for any characters) by the method of the library that calls them, or by ``__call__``, which
     stands for a call of the object; ``always`` are called by each. With ``only`` the library calls no method of another
-    name, and these classes have no method that trains."""
+    name, and these classes have no method that trains. Of the objects that a method gives, the library calls the methods
+    that ``gives`` lists for it."""
 
     id: str
     apis: list[str]
     library: str
     called: dict[str, list[str]]
     always: list[str] = []
+    gives: dict[str, list[str]] = {}
     only: bool = False
     note: str = ""
     provenance: list[str] = []
