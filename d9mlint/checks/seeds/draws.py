@@ -929,11 +929,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         return f"{rng} of {process}" if process else rng
 
     def _own_seed(self, event: DrawEvent) -> str:
-        """The argument with which a call seeds the generator that it draws from; empty where it has none."""
+        """The argument with which a call seeds the generator that it draws from, with a dot before its attribute that is
+        the seed; empty where it has none."""
         if not isinstance(event.node, m.Call) or any(not one.name for one in event.node.keywords):
             return ""
         known = self.run.kb.rng(event.entry.apis[0])
-        return next((one.seed_arg for one in known if one.kind == "seeder" and event.rng in one.seeds), "")
+        seeder = next((one for one in known if one.kind == "seeder" and event.rng in one.seeds), None)
+        parts = (seeder.seed_arg, seeder.seed_attribute) if seeder is not None else ()
+        return ".".join(one for one in parts if one)
 
     @on(DoubtfulDrawEvent)
     def doubtful(self, event: DoubtfulDrawEvent) -> None:
@@ -1979,7 +1982,17 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 severity = Severity.WARNING
             if own:
                 asked.add(place.site)
-                help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
+                argument, _, attribute = own.partition(".")
+                if attribute:
+                    help = (
+                        f"give `{attribute}` of `{argument}` a fixed number, "
+                        f"with which `{api}` seeds all that it draws from"
+                    )
+                else:
+                    help, remedy = (
+                        f"pass `{own}=0` to `{api}`, which seeds all that it draws from",
+                        (own, "0"),
+                    )
             if unknown:
                 message = (
                     f"`{api}` makes a model, whose class could not be resolved, before {title} is seeded: "
