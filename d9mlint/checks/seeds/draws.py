@@ -80,6 +80,7 @@ from d9mlint.interp.memory import (
 )
 from d9mlint.interp.naming import is_left_in_program, names_only, needs_form_only
 from d9mlint.interp.only_optimized import is_only_optimized
+from d9mlint.interp.order_kinds import HASHING
 from d9mlint.interp.permuted import is_counted
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
@@ -2375,10 +2376,16 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
             help = f"give {quoted(seeded_by)} a default value"
     elif _is_made_again(rule.run, source):
         help, remedy = _FOR_ROUNDS, (REPEATED,)
+    first = origin(source)
+    made_by = f"`{first.api}`"
+    if first.api == HASHING and first.order is not None and unseeded is None and not option:
+        # Which seed it is depends on the text: a stable hash keeps that.
+        made_by, why = "`hash()` of text", "which differs between runs (hash randomization)"
+        help, remedy = "use a stable hash as the seed: `zlib.crc32(text.encode())`", ()
     rule.report(
         "DET107",
         place,
-        f"`{api}` is seeded from `{origin(source).api}`, {why}{unless}",
+        f"`{api}` is seeded from {made_by}, {why}{unless}",
         help,
         subject=source.api,
         severity=Severity.WARNING if option or place.aside else None,
