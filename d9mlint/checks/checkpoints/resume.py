@@ -43,7 +43,10 @@ _POSITION = re.compile(
     r"batch|sampler|loader|consumed|cursor|position|offset|samples|seen|data|indices", re.IGNORECASE
 )
 _DEEPEST = 3
-_SAVED = "save the position (the `state_dict()` of a `StatefulDataLoader`, or the number of batches with the seed of the order)"
+_SAVED = (
+    "save the position (the `state_dict()` of a `StatefulDataLoader`, or the number of batches with the seed of the "
+    "order)"
+)
 _HELP = "skip in the first epoch only: `skip = start_step if epoch == start_epoch else 0`"
 
 
