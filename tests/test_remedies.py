@@ -736,6 +736,17 @@ def test_an_algorithm_that_seeds_itself_is_given_its_own_seed(tmp_path: Path) ->
     assert findings(tmp_path, text.replace("v1')", "v1'), seed=0"), "DET101") == []
 
 
+def test_a_model_that_takes_its_seed_from_its_options_is_given_one_there(tmp_path: Path) -> None:
+    text = (
+        "from simpletransformers.classification import ClassificationArgs, ClassificationModel\n"
+        "model = ClassificationModel('bert', 'bert-base-cased', args=ClassificationArgs(), use_cuda=False)\n"
+        "model.train_model('train.csv')\n"
+    )
+    (found,) = findings(tmp_path, text, "DET101")
+    assert found.help.startswith("give `manual_seed` of `args` a fixed number")
+    assert findings(tmp_path, text.replace("Args()", "Args(manual_seed=4)"), "DET101") == []
+
+
 def test_a_release_without_a_switch_is_given_none(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("tensorflow==1.4.0\n", encoding="utf-8")
     text = (

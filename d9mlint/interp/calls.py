@@ -1353,6 +1353,10 @@ def _call_external(
         entries = file_calls.seeding(interp, entries, args)
     package = name.partition(".")[0]
     unseeded = rng.apply(interp, entries, args, node, package=package) if entries else False
+    if interp.orders.origins and interp.kb.is_of_known_library(api):
+        for argument, given in args.kw.items():
+            if isinstance(given, v.Obj) and given.order is not None and interp.kb.is_seed(argument):
+                rng.differs(interp, given)
     rng.use_given(interp, api, args, node)
     if not entries:
         rng.may_seed(interp, api, args, node, method=False)

@@ -774,6 +774,7 @@ ROLES = {
     "plain-object": "makes an object that counts as true",
     "equals-no-text": "makes an object that equals no text",
     "names-dimension": "names a dimension of its input",
+    "starts-workers": "starts workers that prepare the batches of a sequence",
     "needs-no-workers": "is data of which Keras prepares no batches in workers",
     "no-weights": "is a layer that has no weights",
     "applies-function": "is a layer that gives what a function makes of its inputs",

@@ -67,6 +67,8 @@ def apply(
             continue
         if at == "call" and (entry.seeds or entry.kind in ("seeder", "anti-seed")):
             _seed(interp, entry, args, node)
+        elif at == "call" and entry.kind == "generator":
+            differs(interp, args.get(entry.seed_arg, entry.seed_pos))
         if entry.draws and (entry.at == "use") == (at == "use") and draws_now(interp, args, entry, owner):
             if entry.only_env and permits(interp, entry.only_env) is None:
                 continue
@@ -388,6 +390,12 @@ def takes_over(interp: RunView, entry: RngEntry) -> bool:
     return bool(entry.seed_from) and interp.state.level(entry.seed_from).level != UNSEEDED
 
 
+def differs(interp: Interp, seed: v.Value | None) -> None:
+    """Something gets this seed: one that depends on a hash is reported as a seed that differs."""
+    if isinstance(seed, v.Obj) and seed.order is not None:
+        interp.orders.excused.update(seed.order.keys)
+
+
 def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
     if all_hold(args, entry.when) is False:
         return
@@ -406,9 +414,7 @@ def _seed(interp: Interp, entry: RngEntry, args: v.Args, node: Any) -> None:
                     if interp.state.level(rng).level == UNSEEDED:
                         interp.state.rng[rng] = Rng(UNSEEDED, option, interp.here(node))
             return
-    if isinstance(value, v.Obj) and value.order is not None:
-        # A seed that differs is reported as one.
-        interp.orders.excused.update(value.order.keys)
+    differs(interp, value)
     saved = next((x.data for x in args.values() if isinstance(x, v.Obj) and isinstance(x.data, Saved)), None)
     if saved is not None and saved.level.level != SEEDED:
         # A state that entropy made is no seed.

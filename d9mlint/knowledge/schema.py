@@ -230,6 +230,7 @@ Role = Literal[
     "new-process",
     "no-gpu",
     "no-variable",
+    "starts-workers",
     "needs-no-workers",
     "no-weights",
     "not-subscriptable",

@@ -43,6 +43,10 @@ _POSITION = re.compile(
     r"batch|sampler|loader|consumed|cursor|position|offset|samples|seen|data|indices", re.IGNORECASE
 )
 _DEEPEST = 3
+_SAVED = (
+    "save the position (the `state_dict()` of a `StatefulDataLoader`, or the number of batches with the seed of the "
+    "order)"
+)
 _HELP = "skip in the first epoch only: `skip = start_step if epoch == start_epoch else 0`"
 
 
@@ -342,8 +346,7 @@ class Resume(Rule):
             self._wrong(
                 place,
                 f"checkpoint is saved within an epoch without the position in the data: a resumed run {other}",
-                "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip "
-                "to it when resuming, or save at the end of epochs",
+                f"{_SAVED} and skip to it when resuming, or save at the end of epochs",
                 "position",
             )
         for place, only in self.passes:
@@ -365,8 +368,7 @@ class Resume(Rule):
         self._wrong(
             place,
             "checkpoint is saved within a pass over the data without the position in it: a resumed run begins a new pass",
-            "save the position (`StatefulDataLoader`, or the number of batches with the seed of the order) and skip to it "
-            "when resuming",
+            f"{_SAVED} and skip to it when resuming",
             "position",
         )
 

@@ -278,6 +278,28 @@ class KerasWorkers(Rule):
             remedy=("1",),
         )
 
+    @on_method("start")
+    def started(self, call: CallEvent) -> None:
+        """A queue starts workers, which prepare the batches of its sequence."""
+        role = self.run.kb.role(call.api, "starts-workers")
+        owner = call.owner.attrs.get(BASE, call.owner) if isinstance(call.owner, v.Inst) else call.owner
+        if role is None or not isinstance(owner, v.Obj):
+            return
+        data = owner.args.get(role.arg, role.pos)
+        name, workers = role.more[0], call.args.get(role.more[0], 0)
+        if not isinstance(workers, v.Lit) or not isinstance(workers.value, int) or workers.value <= 1:
+            return
+        if data is None or not self._draws_for_batches(data):
+            return
+        self.report(
+            "DET208",
+            call.node,
+            f"`{name}={workers.value}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
+            "use one worker, or a generator per element",
+            subject="start",
+            remedy=("1",),
+        )
+
     def _is_model(self, call: CallEvent) -> bool:
         """Whether the receiver of a method is a model of Keras, or may be one in a program that uses Keras."""
         types = owner_types(self.run, call.owner) if call.owner is not None else []

@@ -80,6 +80,7 @@ from d9mlint.interp.memory import (
 )
 from d9mlint.interp.naming import is_left_in_program, names_only, needs_form_only
 from d9mlint.interp.only_optimized import is_only_optimized
+from d9mlint.interp.order_kinds import HASHING
 from d9mlint.interp.permuted import is_counted
 from d9mlint.interp.places import Moment, Where, scope
 from d9mlint.interp.rng import assumed, seed_value, takes_over
@@ -929,11 +930,14 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         return f"{rng} of {process}" if process else rng
 
     def _own_seed(self, event: DrawEvent) -> str:
-        """The argument with which a call seeds the generator that it draws from; empty where it has none."""
+        """The argument with which a call seeds the generator that it draws from, with a dot before its attribute that is
+        the seed; empty where it has none."""
         if not isinstance(event.node, m.Call) or any(not one.name for one in event.node.keywords):
             return ""
         known = self.run.kb.rng(event.entry.apis[0])
-        return next((one.seed_arg for one in known if one.kind == "seeder" and event.rng in one.seeds), "")
+        seeder = next((one for one in known if one.kind == "seeder" and event.rng in one.seeds), None)
+        parts = (seeder.seed_arg, seeder.seed_attribute) if seeder is not None else ()
+        return ".".join(one for one in parts if one)
 
     @on(DoubtfulDrawEvent)
     def doubtful(self, event: DoubtfulDrawEvent) -> None:
@@ -1979,7 +1983,17 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 severity = Severity.WARNING
             if own:
                 asked.add(place.site)
-                help, remedy = f"pass `{own}=0` to `{api}`, which seeds all that it draws from", (own, "0")
+                argument, _, attribute = own.partition(".")
+                if attribute:
+                    help = (
+                        f"give `{attribute}` of `{argument}` a fixed number, "
+                        f"with which `{api}` seeds all that it draws from"
+                    )
+                else:
+                    help, remedy = (
+                        f"pass `{own}=0` to `{api}`, which seeds all that it draws from",
+                        (own, "0"),
+                    )
             if unknown:
                 message = (
                     f"`{api}` makes a model, whose class could not be resolved, before {title} is seeded: "
@@ -2362,10 +2376,16 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
             help = f"give {quoted(seeded_by)} a default value"
     elif _is_made_again(rule.run, source):
         help, remedy = _FOR_ROUNDS, (REPEATED,)
+    first = origin(source)
+    made_by = f"`{first.api}`"
+    if first.api == HASHING and first.order is not None and unseeded is None and not option:
+        # Which seed it is depends on the text: a stable hash keeps that.
+        made_by, why = "`hash()` of text", "which differs between runs (hash randomization)"
+        help, remedy = "use a stable hash as the seed: `zlib.crc32(text.encode())`", ()
     rule.report(
         "DET107",
         place,
-        f"`{api}` is seeded from `{origin(source).api}`, {why}{unless}",
+        f"`{api}` is seeded from {made_by}, {why}{unless}",
         help,
         subject=source.api,
         severity=Severity.WARNING if option or place.aside else None,

@@ -208,7 +208,14 @@ def _typed(interp: Interp, args: v.Args, node: Any = None) -> v.Value:
             isinstance(one, v.Items) or getattr(one, "api", "") in _LISTS for one in v.alternatives(found)
         ):
             return v.Items("l", [v.join([element(interp, one) for one in v.alternatives(found)])], True)
+    if made is None and not args.dstar and not any(name in args.kw for name in _SEVERAL):
+        # What the command line gives is a text.
+        made = v.Ext("builtins.str")
     return v.Obj(v.GIVEN, "", v.Args([made] if isinstance(made, v.Ext) and made.name in _CONVERSIONS else []))
+
+
+_SEVERAL: Final = ("nargs", "multiple", "action")
+"""Arguments of options that may have several values, or none."""
 
 
 def _path_made(interp: Interp, args: v.Args, text: v.Value, node: Any) -> v.Value | None:
@@ -219,7 +226,7 @@ def _path_made(interp: Interp, args: v.Args, text: v.Value, node: Any) -> v.Valu
         made = made.args.kw.get("path_type")
     if not isinstance(made, v.Ext) or interp.kb.result_type(made.name) != PATH:
         return None
-    if args.dstar or any(name in args.kw for name in ("nargs", "multiple", "action")):
+    if args.dstar or any(name in args.kw for name in _SEVERAL):
         return None
     return interp.call(made, v.Args([text]), node)
 

@@ -8,6 +8,7 @@ from d9mlint.interp import tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.methods import bind_method
 from d9mlint.interp.shapes import Form, form
+from d9mlint.interp.usage import flatten
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -39,13 +40,15 @@ def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) 
 def run_of_argument(interp: Interp, role: RoleEntry, args: v.Args, node: Any, passes_on: bool) -> None:
     """``scaler.step(optimizer)`` calls ``optimizer.step()``. A method passes the arguments behind it on."""
     behind = v.Args(args.pos[role.pos + 1 :] if passes_on and role.pos is not None else [])
-    for one in v.alternatives(args.get(role.arg, role.pos) or v.NONE):
-        if not isinstance(one, v.Inst):
-            continue
-        for name in role.more:
-            found = one.cls.find(name)
-            if isinstance(found, v.Func):
-                interp.call(bind_method(interp, found, one, one.cls, node), behind, node)
+    for given in v.alternatives(args.get(role.arg, role.pos) or v.NONE):
+        # Callbacks come as a list, also of pairs with their names.
+        for one in flatten(given) if isinstance(given, v.Items) else [given]:
+            if not isinstance(one, v.Inst):
+                continue
+            for name in role.more:
+                found = one.cls.find(name)
+                if isinstance(found, v.Func):
+                    interp.call(bind_method(interp, found, one, one.cls, node), behind, node)
 
 
 def run_with_model(interp: Interp, inst: v.Inst, role: RoleEntry, node: Any) -> None:
