@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.places import running
+from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import target_names
@@ -279,7 +280,16 @@ def _gives_items(interp: Interp, listing: Any) -> bool:
         return False
     above = parents(fn)
     uses = [one for one in variables(fn).get(target.id, ()) if one is not target]
+    if _is_read_elsewhere(interp, fn, target.id):
+        return False
     return all(_counts_or_takes(above.get(id(one)), one) for one in uses)
+
+
+def _is_read_elsewhere(interp: Interp, fn: m.Function, name: str) -> bool:
+    """Whether anything but a function may read one of its variables."""
+    file = interp.frame.file
+    imported = fn.name == "<module>" and file.path in interp.imported_files
+    return imported or liveness.declares(fn, {name}) or liveness.may_be_shared(interp.whole(file), fn, {name})
 
 
 def _counts_or_takes(parent: Any, used: m.Name) -> bool:
