@@ -226,9 +226,11 @@ def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
     if not is_item(interp, listing):
         return False
     if place is not None and place < len(listing.args):
-        pieces = list(_pieces(interp, listing.args[place], running(interp), 0))
-        last = pieces[-1] if None in pieces else None
-        return last is not None and any(map(str.isalnum, last.rpartition("/")[2]))
+        pattern = listing.args[place]
+        if None not in _pieces(interp, pattern, running(interp), 0):
+            return False
+        text = _last_name(interp, pattern).rpartition(_UNKNOWN)[2]
+        return any(map(str.isalnum, text))
     given = {
         one.id.partition(".")[0]
         for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
@@ -249,8 +251,8 @@ def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
     )
 
 
-def _asks_for_extension(interp: Interp, pattern: m.Expr) -> bool:
-    """Whether a pattern leaves open the extension alone of a file whose name is computed: ``f"{folder}/{name}.*"``."""
+def _last_name(interp: Interp, pattern: m.Expr) -> str:
+    """The last part of a path, with a mark for what is not known in it."""
     fn = running(interp)
     for _ in range(_MOST_NAMES):
         made = _only_value(fn, pattern.id) if isinstance(pattern, m.Name) else None
@@ -263,7 +265,12 @@ def _asks_for_extension(interp: Interp, pattern: m.Expr) -> bool:
         else:
             break
     text = "".join(_UNKNOWN if one is None else one for one in _pieces(interp, pattern, fn, 0))
-    name = text.replace("\\", "/").rpartition("/")[2]
+    return text.replace("\\", "/").rpartition("/")[2]
+
+
+def _asks_for_extension(interp: Interp, pattern: m.Expr) -> bool:
+    """Whether a pattern leaves open the extension alone of a file whose name is computed: ``f"{folder}/{name}.*"``."""
+    name = _last_name(interp, pattern)
     return (
         name.endswith(_ANY_EXTENSION) and _UNKNOWN in name and _WILD.isdisjoint(name[: -len(_ANY_EXTENSION)])
     )
