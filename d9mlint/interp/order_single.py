@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.places import running
+from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import called_name, nodes, statements
+from d9mlint.ir.traversal import called_name, nodes, parents, statements, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -219,13 +220,17 @@ def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
 def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
     """Whether one entry alone is taken of those that a computed pattern has, ``glob(f"{run}/*.json")[0]``, or the folder of
     an item, ``listdir(folder)[0]`` in a loop over folders: there may be only one."""
+    place = 0 if entry.pattern is None and entry.elements == "path" else entry.pattern
+    if place is not None and place < len(listing.args) and _asks_for_extension(interp, listing.args[place]):
+        return is_item(interp, listing) or _gives_items(interp, listing)
     if not is_item(interp, listing):
         return False
-    place = 0 if entry.pattern is None and entry.elements == "path" else entry.pattern
     if place is not None and place < len(listing.args):
-        pieces = list(_pieces(interp, listing.args[place], running(interp), 0))
-        last = pieces[-1] if None in pieces else None
-        return last is not None and any(map(str.isalnum, last.rpartition("/")[2]))
+        pattern = listing.args[place]
+        if None not in _pieces(interp, pattern, running(interp), 0):
+            return False
+        text = _last_name(interp, pattern).rpartition(_UNKNOWN)[2]
+        return any(map(str.isalnum, text))
     given = {
         one.id.partition(".")[0]
         for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
@@ -246,6 +251,67 @@ def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
     )
 
 
+def _last_name(interp: Interp, pattern: m.Expr) -> str:
+    """The last part of a path, with a mark for what is not known in it."""
+    fn = running(interp)
+    for _ in range(_MOST_NAMES):
+        made = _only_value(fn, pattern.id) if isinstance(pattern, m.Name) else None
+        if made is not None:
+            pattern = made
+        elif isinstance(pattern, m.Call) and is_joined(interp, pattern):
+            pattern = pattern.args[-1]
+        elif isinstance(pattern, m.BinOp) and pattern.op == "/":
+            pattern = pattern.right
+        else:
+            break
+    text = "".join(_UNKNOWN if one is None else one for one in _pieces(interp, pattern, fn, 0))
+    return text.replace("\\", "/").rpartition("/")[2]
+
+
+def _asks_for_extension(interp: Interp, pattern: m.Expr) -> bool:
+    """Whether a pattern leaves open the extension alone of a file whose name is computed: ``f"{folder}/{name}.*"``."""
+    name = _last_name(interp, pattern)
+    return (
+        name.endswith(_ANY_EXTENSION) and _UNKNOWN in name and _WILD.isdisjoint(name[: -len(_ANY_EXTENSION)])
+    )
+
+
+def _gives_items(interp: Interp, listing: Any) -> bool:
+    """Whether a statement gives a variable the entries of a listing, and its function only counts them and takes some by
+    fixed numbers."""
+    stmt, fn = interp.statement, running(interp)
+    if fn is None or not isinstance(stmt, m.Assign) or not _gives_entries(stmt.value, listing):
+        return False
+    target = stmt.targets[0] if len(stmt.targets) == 1 else None
+    if not isinstance(target, m.Name) or "." in target.id:
+        return False
+    above = parents(fn)
+    uses = [one for one in variables(fn).get(target.id, ()) if one is not target]
+    if _is_read_elsewhere(interp, fn, target.id):
+        return False
+    return all(_counts_or_takes(above.get(id(one)), one) for one in uses)
+
+
+def _is_read_elsewhere(interp: Interp, fn: m.Function, name: str) -> bool:
+    """Whether anything but a function may read one of its variables."""
+    file = interp.frame.file
+    imported = fn.name == "<module>" and file.path in interp.imported_files
+    return imported or liveness.declares(fn, {name}) or liveness.may_be_shared(interp.whole(file), fn, {name})
+
+
+def _counts_or_takes(parent: Any, used: m.Name) -> bool:
+    if isinstance(parent, m.Subscript):
+        return parent.value is used and isinstance(parent.index, m.Const)
+    if isinstance(parent, m.Call):
+        return parent.func is not used and called_name(parent) == "len"
+    return (isinstance(parent, (m.If, m.While, m.IfExp)) and parent.test is used) or (
+        isinstance(parent, m.Unary) and parent.op == "not"
+    )
+
+
+_UNKNOWN = "\0"
+"""What stands for a part of a pattern that is not known."""
+_ANY_EXTENSION = ".*"
 _ITEM = "__getitem__"
 """The method that gives the item of a dataset with a number."""
 

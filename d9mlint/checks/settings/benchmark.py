@@ -22,7 +22,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
 )
 from d9mlint.interp.listening import on, on_attribute, on_call, on_call_if, on_method
-from d9mlint.interp.memory import remembered
+from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -43,7 +43,7 @@ class Benchmark(Rule):
     timed = remembered(bool)
     """Whether cuDNN may have kernels to select from: something is a convolution or recurrent, or is not known."""
 
-    for_devices = remembered(set[str])
+    for_devices = remembered_table(str, bool)
     """Options that decide on which device the program works: their other value is no remedy."""
 
     @on_call(DEVICE)
@@ -54,7 +54,9 @@ class Benchmark(Rule):
     @on_method("cuda")
     def moved_to_gpu(self, call: CallEvent) -> None:
         """Something is moved to a GPU."""
-        self.for_devices.add(own_option(self.run.options))
+        option = own_option(self.run.options)
+        if option:
+            self.for_devices[option] = True
 
     @on_method("to")
     def moved(self, call: CallEvent) -> None:
@@ -65,7 +67,7 @@ class Benchmark(Rule):
         for value in args.values():
             option = given_option(v.option_of(value))
             if option and named(self.run, value):
-                self.for_devices.add(option)
+                self.for_devices[option] = True
 
     @on_call_if(lambda rule, api: may_change(rule.run.kb, api))
     def computes(self, call: CallEvent) -> None:
