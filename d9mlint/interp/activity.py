@@ -48,7 +48,13 @@ from d9mlint.interp.events import (
 )
 from d9mlint.interp.file_names import ends_of
 from d9mlint.interp.library import own_gradients
-from d9mlint.interp.library.weights import LOADING_METHODS, are_initial, is_meant, layers_within
+from d9mlint.interp.library.weights import (
+    LOADING_METHODS,
+    OF_ONE_MODULE,
+    are_initial,
+    is_meant,
+    layers_within,
+)
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.listening import (
     Listening,
@@ -889,13 +895,14 @@ class Activity:
             changed(state)
             note(self._interp, LOADS, call.node, call.api)
 
-    @on_method("load_state_dict")
+    @on_method("load_state_dict", OF_ONE_MODULE)
     def state_given(self, call: CallEvent) -> None:
         """Something is given a state: a model, or what else is needed to go on with training."""
         state = call.args.pos[0] if call.args.pos else None
         if isinstance(state, v.Obj) and state.api.endswith(".state_dict"):
             return
-        model = call.owner is not None and has_model(self._interp, v.alternatives(call.owner))
+        of_module = call.api.endswith(OF_ONE_MODULE)
+        model = of_module or (call.owner is not None and has_model(self._interp, v.alternatives(call.owner)))
         note(self._interp, GIVES_STATE if model else RESUMES, call.node, call.api)
         if model and call.owner is not None:
             self.given_states[Tick(self._interp.now)] = tuple(v.alternatives(call.owner))

@@ -64,6 +64,7 @@ from d9mlint.interp.events import (
 from d9mlint.interp.file_names import Field, template_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.library.options import NAMESPACE
+from d9mlint.interp.library.weights import OF_ONE_MODULE
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.named_sizes import assignments
@@ -367,6 +368,8 @@ class Checkpoints(
     entries = remembered(list[tuple[str, Site, str]])
     """The entries of files that models and optimizers were given as their states: where the file was loaded, and the key,
     empty where it is not known."""
+    given_whole = remembered_table(Site, bool)
+    """Where files are loaded that something is given as its state, and whether all of each is that of a model."""
     held = remembered(set[str])
     """The kinds of what checkpoints hold the states of."""
     stepped_in = remembered(set[str])
@@ -1089,11 +1092,12 @@ class Checkpoints(
             if isinstance(one, m.Name)
         }
 
-    @on_method("load_state_dict")
+    @on_method("load_state_dict", OF_ONE_MODULE)
     def state_given(self, call: CallEvent) -> None:
         """An object is given its state."""
         loops = frozenset(loop.key for loop in self.run.loops)
-        kind = _kind(self.run, call.owner or v.UNKNOWN)
+        of_module = call.api.endswith(OF_ONE_MODULE)
+        kind = "model" if of_module else _kind(self.run, call.owner or v.UNKNOWN)
         self.given.append((Where(self.run, call.node, "load_state_dict"), loops, kind))
         self.gives_state(call.owner)
         if kind == "optimizer":
@@ -1104,6 +1108,8 @@ class Checkpoints(
             key = key_of(state) if state is not None else None
             self.entries.append((kind, site, key if isinstance(key, str) else ""))
         for site in sources(state) if state is not None else ():
+            whole = kind == "model" and state is not None and key_of(state) == WHOLE
+            self.given_whole[site] = whole and self.given_whole.get(site) is not False
             if site in self.read and all(one.site != site for one, _ in self.loads):
                 self.loads.append(self.read[site])
         if models and state is not None and not _is_state(state):
@@ -1215,8 +1221,9 @@ class Checkpoints(
         if "torch" in uses and (self.draws_itself or open_world) and on_cuda:
             uses.add("cuda")
         reported: set[tuple[str, str]] = set()
-        evaluated = not open_world and self._only_evaluated()
-        stages = not open_world and bool(self.loads) and not self.alone
+        loads = self._of_checkpoints()
+        evaluated = not open_world and self._only_evaluated(loads)
+        stages = not open_world and bool(loads) and not self.alone
         checkpoints = [*self.checkpoints, *self._in_several_files()]
         updated = {loop for _, loop in self.stepped_by_jax.known()}
         checkpoints += [one for one in self.replaced if not updated.isdisjoint(one[2])]
@@ -1250,7 +1257,7 @@ class Checkpoints(
             if evaluated and self._may_be_loaded(place):
                 self.silent("DET601", place, "what the program loads, it loads after it has trained")
                 continue
-            if stages and all(self._is_of_other_stage(place, one) for one, _ in self.loads):
+            if stages and all(self._is_of_other_stage(place, one) for one, _ in loads):
                 self.silent("DET601", place, "no run that saves this loads anything")
                 continue
             found = found.union(*(held for held, others in self.beside if not loops.isdisjoint(others)))
@@ -1301,7 +1308,7 @@ class Checkpoints(
                 others = [*others, *drawn]
                 states = "state of the generator" if len(drawn) == 1 else "states of the generators"
                 lacks.append(f"the {states} {listed([f'`{one}`' for one in drawn])}")
-            averages = [] if open_world or not self.loads else self._averages_of(place, loops)
+            averages = [] if open_world or not loads else self._averages_of(place, loops)
             averages = sorted({*averages, *([] if open_world else self._trained_models(place, loops))})
             if averages:
                 others = [*others, *averages]
@@ -1310,12 +1317,12 @@ class Checkpoints(
             if memories:
                 others = [*others, *memories]
                 lacks.append(f"the items of {listed([f'`{one}`' for one in memories])}")
-            best = [] if open_world or not self.loads else self._best(place, loops, ending)
+            best = [] if open_world or not loads else self._best(place, loops, ending)
             if best:
                 others = [*others, *best]
                 scores = "score" if len(best) == 1 else "scores"
                 lacks.append(f"the best {scores} so far {listed([f'`{one}`' for one in best])}")
-            carried = [] if open_world or not self.loads else self._variables(place, loops, {*best, *ending})
+            carried = [] if open_world or not loads else self._variables(place, loops, {*best, *ending})
             if carried:
                 others = [*others, *carried]
                 nouns = "variable" if all(map(str.isidentifier, carried)) else "value"
@@ -1369,7 +1376,7 @@ class Checkpoints(
         if open_world:
             # What is saved here may be restored elsewhere.
             return
-        for place, _ in self.loads[:1]:
+        for place, _ in loads[:1]:
             for key, shown in self._idle_epochs():
                 self.report(
                     "DET602",
@@ -1386,7 +1393,7 @@ class Checkpoints(
                 )
         self._between_rounds()
         resumed = set(self.resumed.known()) & set(self.trains_in.known())
-        later = self.made_later(resumed) if self.loads and resumed else None
+        later = self.made_later(resumed) if loads and resumed else None
         if later is not None:
             name, place = later
             self.report(
@@ -1401,7 +1408,7 @@ class Checkpoints(
         forgotten = self._forgotten()
         parts = self._unread_parts(forgotten)
         if missing or forgotten or parts:
-            for place in [self.place_of(parts)] if parts else [one for one, _ in self.loads[:1]]:
+            for place in [self.place_of(parts)] if parts else [one for one, _ in loads[:1]]:
                 rngs = [rng for rng in NAMES if rng in missing]
                 lacking = [one.state for one in parts]
                 lacking += [*(f"the {kind} state" for kind in forgotten), *rng_states(rngs)]
@@ -1725,13 +1732,21 @@ class Checkpoints(
         """Whether the program never trains after a place."""
         return place.order > self.trained and not any(key in self.trains_in for key in loops)
 
-    def _only_evaluated(self) -> bool:
+    def _of_checkpoints(self) -> list[tuple[Where, frozenset[str]]]:
+        """Where what may be a checkpoint is loaded: not a file that is the state of a model as a whole, such as one with
+        pretrained weights, where all that the program saves has several states by keys."""
+        loads = list(self.loads)
+        if self.run.entry is None or not self.checkpoints or self.alone:
+            return loads
+        return [one for one in loads if self.given_whole.get(one[0].site) is not True]
+
+    def _only_evaluated(self, loads: list[tuple[Where, frozenset[str]]]) -> bool:
         """Whether the program loads what it has saved, and never trains after that. Where it saves something else too,
         that may be what it loads. What is loaded earlier is no checkpoint where all checkpoints hold states of objects,
         and no object is given its state before the program has trained."""
-        if not (self.loads and self.trained) or self.alone:
+        if not (loads and self.trained) or self.alone:
             return False
-        if all(self._is_late(*one) for one in self.loads):
+        if all(self._is_late(*one) for one in loads):
             return True
         return (
             not self.objects

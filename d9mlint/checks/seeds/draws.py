@@ -66,7 +66,14 @@ from d9mlint.interp.graphs import GENERATOR
 from d9mlint.interp.idle import is_dropped
 from d9mlint.interp.library.options import OTHER_THAN
 from d9mlint.interp.library.processes import UNNAMED
-from d9mlint.interp.library.weights import filled, is_loaded, is_meant, places_left, places_within
+from d9mlint.interp.library.weights import (
+    OF_ONE_MODULE,
+    filled,
+    is_loaded,
+    is_meant,
+    places_left,
+    places_within,
+)
 from d9mlint.interp.library_modules import model_of_layers
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import (
@@ -1294,7 +1301,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             f"seed only if `{name}` is not None, and pass a number the first time that `{method}` is called"
         )
 
-    @on_method("load_state_dict", "load_weights")
+    @on_method("load_state_dict", OF_ONE_MODULE, "load_weights")
     def weights_loaded(self, call: CallEvent) -> None:
         """Weights may be loaded."""
         self._restored(call.owner)

@@ -46,6 +46,8 @@ from d9mlint.interp.device_names import ACCELERATORS
 from d9mlint.interp.devices import runner
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import ClearedEvent, IterationEvent
+from d9mlint.interp.given_instead import note as note_instead
+from d9mlint.interp.given_instead import others
 from d9mlint.interp.kinds import (
     class_of,
     has_weight,
@@ -156,6 +158,10 @@ def _copy_of(interp: Interp, value: v.Value, deep: bool, made: dict[v.Value, v.V
         if any(new is not old for new, old in zip(parts, value.elts, strict=True)):
             copied = made[value] = v.Items(value.kind, parts, value.open)
             copied.order, copied.maker = value.order, value.maker
+    if copied is not value and isinstance(copied, (v.Inst, v.Obj)):
+        # Where an option is given, it is a copy of what stands in the place of the value then.
+        for one in others(interp, value):
+            note_instead(interp, copied, _copy_of(interp, one.value, deep, made), one.option)
     return copied
 
 

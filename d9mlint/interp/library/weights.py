@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
 LOADED = "weights loaded:"
 """How the names of such modes begin."""
+OF_ONE_MODULE = "_load_from_state_dict"
+"""The method by which a module of PyTorch fills what it holds itself; programs call it for each part of a model."""
 LOADING_METHODS = (
     "load_state_dict",
+    OF_ONE_MODULE,
     "load_weights",
     "restore",
     "set_weights",
