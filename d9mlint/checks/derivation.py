@@ -70,6 +70,7 @@ def derives(
         if isinstance(node, m.Call):
             item = part if node is expr else None
             found = _called(interp, interp.value_of(node.func), role, depth, item, asked)
+            found = found or _variable(interp, node, role, interp.value_of)
         elif isinstance(node, m.Name):
             found = _held(interp, interp.value_of(node), role) or _computed(interp, node, role, depth, asked)
             if not found:
@@ -80,7 +81,8 @@ def derives(
             if call is not None:
                 found = _called(interp, interp.value_of(call.func), role, depth, _number(node.index), asked)
             else:
-                found = _variable(interp, node, role) or _item(interp, node, role, depth, asked)
+                found = _variable(interp, node, role, interp.value_of)
+                found = found or _item(interp, node, role, depth, asked)
                 found = found or _changed(interp, node, role, depth, asked)
         if found:
             return found
@@ -233,6 +235,11 @@ def _held(interp: RunView, value: v.Value, role: Role) -> str:
         ):
             # The number of a process is what a function gets that is started once in each.
             return one.api
+        if isinstance(one, v.Lit) and one.option.startswith("$"):
+            # The default of a variable of the environment.
+            name = f"env:{one.option[1:]}"
+            if interp.kb.role(name, role) is not None:
+                return name
     return ""
 
 
@@ -373,8 +380,13 @@ class _Flow:
                 item = part if node is expr else None
                 func = self.resolve(node.func)
                 found = _called(self.interp, func, self.role, self.depth + 1, item, self.asked)
+                found = found or _variable(self.interp, node, self.role, self.resolve)
                 if found:
                     return found
+            elif isinstance(node, m.Subscript) and (
+                found := _variable(self.interp, node, self.role, self.resolve)
+            ):
+                return found
             elif isinstance(node, (m.Attr, m.Subscript)) and (entry := self._entry(node.value)) is not None:
                 taken = node.name if isinstance(node, m.Attr) else node.index
                 if taken == entry.arg if isinstance(taken, str) else _is_number(taken, entry.pos):
@@ -389,12 +401,21 @@ class _Flow:
         return self.interp.kb.role(self.interp.kb.canonical(func.name), self.role)
 
 
-def _variable(interp: RunView, node: m.Subscript, role: Role) -> str:
-    """``os.environ["RANK"]``: variables that launchers set are known by their names."""
-    if isinstance(node.index, m.Const) and isinstance(node.value, m.Name):
-        owner = interp.value_of(node.value)
-        if isinstance(owner, v.Ext) and owner.name == "os.environ":
-            name = f"env:{node.index.value}"
+def _variable(
+    interp: RunView, node: m.Subscript | m.Call, role: Role, resolve: Callable[[m.Expr], v.Value]
+) -> str:
+    """``os.environ["RANK"]``, ``os.environ.get("RANK", 0)``, ``os.getenv("RANK")``: variables that launchers set are known
+    by their names."""
+    key: m.Expr | None
+    if isinstance(node, m.Subscript):
+        of_environment, key = node.value, node.index
+    else:
+        given = [*node.args, *(one.value for one in node.keywords)]
+        of_environment, key = node.func, given[0] if given else None
+    if isinstance(key, m.Const) and isinstance(of_environment, m.Name):
+        owner = resolve(of_environment)
+        if isinstance(owner, v.Ext) and owner.name.startswith("os."):
+            name = f"env:{key.value}"
             return name if interp.kb.role(name, role) is not None else ""
     return ""
 

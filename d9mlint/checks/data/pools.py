@@ -81,6 +81,7 @@ class RaceLog(Observer):
         self._seeded: set[str] = set()
         self._weights: dict[str, list[Where]] = {}
         self._loads = False
+        self._trains = False
 
     @on(SeedEvent)
     def seeded(self, event: SeedEvent) -> None:
@@ -89,14 +90,17 @@ class RaceLog(Observer):
 
     @on(GlobalDrawEvent)
     def drew(self, event: GlobalDrawEvent) -> None:
-        """A thread draws initial weights from a generator that it has seeded, for them."""
-        if event.entry.kind == "init" and event.rng in self._seeded and event.node is not None:
-            self._weights.setdefault(event.rng, []).append(Where(self.run, event.node))
+        """Initial weights are drawn: by a thread from a generator that it has seeded, for them, or by a process."""
+        if event.entry.kind == "init" and event.node is not None:
+            if self.processes or event.rng in self._seeded:
+                self._weights.setdefault(event.rng, []).append(Where(self.run, event.node))
 
     def weights(self) -> set[str]:
-        """The generators from which several threads draw initial weights that each has seeded for its own, where no
-        others are loaded in their place."""
-        drawn = set() if self._loads else set(self._weights)
+        """The generators from which several threads draw initial weights that each has seeded for its own, or several
+        processes those of models that they train, where no others are loaded in their place."""
+        drawn = (
+            set() if self._loads or (self.processes and not self._trains) else set(self._weights) - self.own
+        )
         for name in sorted(drawn):
             known = {one.site for one in self.places}
             new = [one for one in self._weights[name] if one.site not in known]
@@ -111,8 +115,12 @@ class RaceLog(Observer):
         """Something is called, which may draw."""
         if call.node is None:
             return
-        loads = call.api.rpartition(".")[2] in LOADING_METHODS
-        self._loads = self._loads or loads or self.run.kb.role(call.api, "loads-weights") is not None
+        method = call.api.rpartition(".")[2]
+        loads = method in LOADING_METHODS or self.run.kb.role(call.api, "loads-weights") is not None
+        self._loads = self._loads or loads
+        self._trains = (
+            self._trains or method == "backward" or self.run.kb.role(call.api, "trains") is not None
+        )
         owner = call.owner
         if isinstance(owner, v.Obj) and owner.type in rng.GENERATOR_TYPES:
             shared = self._shared(owner) and call.api.rpartition(".")[2] not in _LOOKS
