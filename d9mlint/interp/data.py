@@ -1081,8 +1081,8 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers
-    and lists of them, lists, sets and memory that are filled later, objects of classes, or what differs from run to run,
-    where all that was put under unknown keys are; else what came in arbitrary order."""
+    and lists of them, lists, sets and memory that are filled later, several such sets, objects of classes, or what differs
+    from run to run, where all that was put under unknown keys are; else what came in arbitrary order."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -1096,6 +1096,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or is_counted(x)
         or _are_objects(x)
         or _is_filled_later(x)
+        or _of_sets(x)
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         or differing(x) is not None
         for x in held
@@ -1108,7 +1109,9 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     # The key may be one of those that are known, too.
     held = [*held, *(x for x in value.items.values() if shapes.form(x).grad)][: v.MAX_ALTERNATIVES]
     # A set into which nothing is seen to be put may be filled where that is not seen.
-    bare = any(isinstance(x, v.Items) and x.kind == "s" and not x.elts for x in held)
+    bare = any(
+        isinstance(x, v.Items) and x.kind == "s" and not x.elts for one in held for x in (one, *_of_sets(one))
+    )
     return v.join((*held, v.UNKNOWN) if bare else held)
 
 
@@ -1116,6 +1119,15 @@ def _sets_in(value: v.Value) -> list[v.Value]:
     """The sets of which a value is one, or what was there under its key by then."""
     found = [one for one in v.alternatives(value) if one is not v.UNKNOWN]
     return found if all(isinstance(one, v.Items) and one.kind == "s" for one in found) else []
+
+
+def _of_sets(value: v.Value) -> list[v.Value]:
+    """The sets of which a value is a sequence, or that it holds under keys that are known, where it holds nothing else."""
+    if isinstance(value, v.Mapping):
+        held = [] if value.open else list(value.items.values())
+    else:
+        held = value.elts if isinstance(value, v.Items) and value.kind in "lt" and not value.open else []
+    return held if all(isinstance(one, v.Items) and one.kind == "s" for one in held) else []
 
 
 def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
