@@ -1350,6 +1350,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
                 value = made_again.candidates(before, value)
             owner.items[key] = value
     elif isinstance(owner, v.Items):
+        if _replaces_set(owner, index, value, not interp.branching):
+            return
         if _is_each(interp, node) or _is_each_counted(interp, node):
             owner.elts = [v.join((*owner.elts, value)) if interp.branching else value] * len(owner.elts)
         else:
@@ -1377,9 +1379,27 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         found = owner.cls.find("__setitem__")
         if found is not None:
             interp.call(bind_method(interp, found, owner, owner.cls, node), v.Args([index, value]), node)
-    elif isinstance(owner, v.AnyOf) and isinstance(index, v.Lit) and isinstance(index.value, str):
+    elif isinstance(owner, v.AnyOf) and isinstance(index, v.Lit):
+        # What another variable calls this may be the one that is not changed.
         for one in owner.values:
-            if isinstance(one, v.Mapping):
-                # What another variable calls this may be the one that is not changed.
+            if isinstance(one, v.Mapping) and isinstance(index.value, str):
                 before = one.items.get(index.value)
                 one.items[index.value] = value if before is None else v.join((before, value))
+            elif isinstance(one, v.Items):
+                _replaces_set(one, index, value, False)
+
+
+def _replaces_set(owner: v.Items, index: v.Value, value: v.Value, certain: bool) -> bool:
+    """Whether a value is put in the place of a set that a list is known to have there, which it then is."""
+    if owner.kind != "l" or owner.open or not isinstance(index, v.Lit) or type(index.value) is not int:
+        return False
+    at = index.value
+    if not -len(owner.elts) <= at < len(owner.elts) or isinstance(value, v.Lit):
+        return False
+    before = owner.elts[at]
+    if not any(isinstance(one, v.Items) and one.kind == "s" for one in v.alternatives(before)):
+        return False
+    elts = list(owner.elts)
+    elts[at] = value if certain else v.join((before, value))
+    owner.elts = elts
+    return True
