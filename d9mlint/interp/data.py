@@ -1096,7 +1096,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or is_counted(x)
         or _are_objects(x)
         or _is_filled_later(x)
-        or _of_sets(x)
+        or _holds_sets(x)
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         or differing(x) is not None
         for x in held
@@ -1110,7 +1110,9 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     held = [*held, *(x for x in value.items.values() if shapes.form(x).grad)][: v.MAX_ALTERNATIVES]
     # A set into which nothing is seen to be put may be filled where that is not seen.
     bare = any(
-        isinstance(x, v.Items) and x.kind == "s" and not x.elts for one in held for x in (one, *_of_sets(one))
+        isinstance(x, v.Items) and x.kind == "s" and not x.elts
+        for one in held
+        for x in (one, *_sets_within(one))
     )
     return v.join((*held, v.UNKNOWN) if bare else held)
 
@@ -1121,13 +1123,33 @@ def _sets_in(value: v.Value) -> list[v.Value]:
     return found if all(isinstance(one, v.Items) and one.kind == "s" for one in found) else []
 
 
-def _of_sets(value: v.Value) -> list[v.Value]:
-    """The sets of which a value is a sequence, or that it holds under keys that are known, where it holds nothing else."""
+def _parts_of(value: v.Value) -> list[v.Value]:
+    """What a sequence of known elements, or a mapping, holds."""
     if isinstance(value, v.Mapping):
-        held = [] if value.open else list(value.items.values())
-    else:
-        held = value.elts if isinstance(value, v.Items) and value.kind in "lt" and not value.open else []
-    return held if all(isinstance(one, v.Items) and one.kind == "s" for one in held) else []
+        return list(value.items.values())
+    return list(value.elts) if isinstance(value, v.Items) and value.kind in "lt" and not value.open else []
+
+
+def _sets_within(value: v.Value) -> list[v.Value]:
+    """The sets that a sequence or a mapping holds."""
+    return [one for one in _parts_of(value) if isinstance(one, v.Items) and one.kind == "s"]
+
+
+def _holds_sets(value: v.Value) -> bool:
+    """Whether a value is a sequence or a mapping of sets, and of constants and lists that are filled later: under another
+    key the constants may be others."""
+    parts = _parts_of(value)
+    if not _sets_within(value) or not all(
+        isinstance(one, v.Lit) or one is v.UNKNOWN or _is_filled_later(one) for one in parts
+    ):
+        return False
+    if any(isinstance(one, v.Lit) for one in parts):
+        if isinstance(value, v.Items):
+            value.elts = [v.UNKNOWN if isinstance(one, v.Lit) else one for one in parts]
+        elif isinstance(value, v.Mapping):
+            value.items.update({key: v.UNKNOWN for key, one in value.items.items() if isinstance(one, v.Lit)})
+            value.open = value.open or True
+    return True
 
 
 def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
