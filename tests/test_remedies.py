@@ -1397,6 +1397,7 @@ def test_the_state_of_a_scheduler_is_saved_after_the_step_of_its_round(tmp_path:
         ("hyperopt.fmin(abs, 0, max_evals=9, timeout=600)", "leave `timeout=` out"),
         ("L.Trainer(max_time='00:01:00:00')", "use `max_steps=`"),
         ("L.Trainer(max_time='00:01:00:00', max_epochs=3)", "leave `max_time=` out"),
+        ("L.Trainer(max_time='00:01:00:00', max_epochs=-1)", "use `max_steps=`"),
     ],
 )
 def test_a_limit_that_the_call_has_already_is_not_asked_for(tmp_path: Path, call: str, expected: str) -> None:

@@ -1081,8 +1081,8 @@ def _under_unknown_keys(value: v.Mapping) -> list[v.Value]:
 
 def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     """What an open mapping holds under a key that it is not known to have: tensors, sequences in arbitrary order, numbers
-    and lists of them, lists, sets and memory that are filled later, objects of classes, or what differs from run to run,
-    where all that was put under unknown keys are; else what came in arbitrary order."""
+    and lists of them, lists, sets and memory that are filled later, several such sets, objects of classes, or what differs
+    from run to run, where all that was put under unknown keys are; else what came in arbitrary order."""
     if not value.open:
         return v.UNKNOWN
     held = _under_unknown_keys(value)
@@ -1096,6 +1096,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or is_counted(x)
         or _are_objects(x)
         or _is_filled_later(x)
+        or _holds_sets(x)
         or (isinstance(x, v.Obj) and interp.kb.role(x.api, "allocates") is not None)
         or differing(x) is not None
         for x in held
@@ -1108,7 +1109,11 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     # The key may be one of those that are known, too.
     held = [*held, *(x for x in value.items.values() if shapes.form(x).grad)][: v.MAX_ALTERNATIVES]
     # A set into which nothing is seen to be put may be filled where that is not seen.
-    bare = any(isinstance(x, v.Items) and x.kind == "s" and not x.elts for x in held)
+    bare = any(
+        isinstance(x, v.Items) and x.kind == "s" and not x.elts
+        for one in held
+        for x in (one, *_sets_within(one))
+    )
     return v.join((*held, v.UNKNOWN) if bare else held)
 
 
@@ -1116,6 +1121,35 @@ def _sets_in(value: v.Value) -> list[v.Value]:
     """The sets of which a value is one, or what was there under its key by then."""
     found = [one for one in v.alternatives(value) if one is not v.UNKNOWN]
     return found if all(isinstance(one, v.Items) and one.kind == "s" for one in found) else []
+
+
+def _parts_of(value: v.Value) -> list[v.Value]:
+    """What a sequence of known elements, or a mapping, holds."""
+    if isinstance(value, v.Mapping):
+        return list(value.items.values())
+    return list(value.elts) if isinstance(value, v.Items) and value.kind in "lt" and not value.open else []
+
+
+def _sets_within(value: v.Value) -> list[v.Value]:
+    """The sets that a sequence or a mapping holds."""
+    return [one for one in _parts_of(value) if isinstance(one, v.Items) and one.kind == "s"]
+
+
+def _holds_sets(value: v.Value) -> bool:
+    """Whether a value is a sequence or a mapping of sets, and of constants and lists that are filled later: under another
+    key the constants may be others."""
+    parts = _parts_of(value)
+    if not _sets_within(value) or not all(
+        isinstance(one, v.Lit) or one is v.UNKNOWN or _is_filled_later(one) for one in parts
+    ):
+        return False
+    if any(isinstance(one, v.Lit) for one in parts):
+        if isinstance(value, v.Items):
+            value.elts = [v.UNKNOWN if isinstance(one, v.Lit) else one for one in parts]
+        elif isinstance(value, v.Mapping):
+            value.items.update({key: v.UNKNOWN for key, one in value.items.items() if isinstance(one, v.Lit)})
+            value.open = value.open or True
+    return True
 
 
 def _has_numbers(interp: Interp, value: v.Value, depth: int = 0) -> bool:
@@ -1338,6 +1372,8 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
                 value = made_again.candidates(before, value)
             owner.items[key] = value
     elif isinstance(owner, v.Items):
+        if _replaces_set(owner, index, value, not interp.branching):
+            return
         if _is_each(interp, node) or _is_each_counted(interp, node):
             owner.elts = [v.join((*owner.elts, value)) if interp.branching else value] * len(owner.elts)
         else:
@@ -1365,9 +1401,27 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         found = owner.cls.find("__setitem__")
         if found is not None:
             interp.call(bind_method(interp, found, owner, owner.cls, node), v.Args([index, value]), node)
-    elif isinstance(owner, v.AnyOf) and isinstance(index, v.Lit) and isinstance(index.value, str):
+    elif isinstance(owner, v.AnyOf) and isinstance(index, v.Lit):
+        # What another variable calls this may be the one that is not changed.
         for one in owner.values:
-            if isinstance(one, v.Mapping):
-                # What another variable calls this may be the one that is not changed.
+            if isinstance(one, v.Mapping) and isinstance(index.value, str):
                 before = one.items.get(index.value)
                 one.items[index.value] = value if before is None else v.join((before, value))
+            elif isinstance(one, v.Items):
+                _replaces_set(one, index, value, False)
+
+
+def _replaces_set(owner: v.Items, index: v.Value, value: v.Value, certain: bool) -> bool:
+    """Whether a value is put in the place of a set that a list is known to have there, which it then is."""
+    if owner.kind != "l" or owner.open or not isinstance(index, v.Lit) or type(index.value) is not int:
+        return False
+    at = index.value
+    if not -len(owner.elts) <= at < len(owner.elts) or isinstance(value, v.Lit):
+        return False
+    before = owner.elts[at]
+    if not any(isinstance(one, v.Items) and one.kind == "s" for one in v.alternatives(before)):
+        return False
+    elts = list(owner.elts)
+    elts[at] = value if certain else v.join((before, value))
+    owner.elts = elts
+    return True

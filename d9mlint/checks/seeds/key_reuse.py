@@ -181,10 +181,11 @@ class Keys(Rule):
             step = _parting(place, known.place)
             if _alternative(place, known.place, step):
                 return
-            if not _is_given(self.run, place, step, value):
+            giving = _giving_step(self.run, place, step, value)
+            if giving is None:
                 self._again(place, name, known.call, apart)
             else:
-                self._given_again(place, step, name, known.call, key, apart)
+                self._given_again(place, giving, name, known.call, key, apart)
             return
         if len(self.used.items()) >= _MOST:
             return
@@ -375,6 +376,13 @@ def _is_given(interp: RunView, place: Where, step: int, key: v.Obj) -> bool:
         if not any(frame.env.vars.get(one.name) is key for one in params):
             return False
     return True
+
+
+def _giving_step(interp: RunView, place: Where, step: int, key: v.Obj) -> int | None:
+    """From which step of the flow on, at this one or behind it, functions are given a key: what calls the first of them
+    finds it by itself, as a method does that reads an attribute, or was not given it again. None where the last function
+    finds it."""
+    return next((at for at in range(step, len(place.flow)) if _is_given(interp, place, at, key)), None)
 
 
 def _given_in(interp: RunView, place: Where, key: v.Obj) -> tuple[GivenIn, ...]:
