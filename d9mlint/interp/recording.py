@@ -757,6 +757,7 @@ ROLES = {
     "item-method": "is a base class that makes an item with a method of the class derived from it",
     "gives-batches": "makes an iterator of batches",
     "always-draws": "draws for each item, also where nothing comes of it",
+    "keeps-argument": "is the attribute in which an argument is kept",
     "keeps-arguments": "keeps its arguments in attributes",
     "keeps-constructor": "keeps the arguments of the constructor in attributes of the object",
     "keeps-given": "keeps an argument in attributes of its receiver",

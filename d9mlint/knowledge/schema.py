@@ -180,6 +180,7 @@ Role = Literal[
     "initializes-variables",
     "item-method",
     "iterates",
+    "keeps-argument",
     "keeps-arguments",
     "names-rows",
     "rows-by-name",
