@@ -967,6 +967,7 @@ ROLES = {
     "takes-states": "gives objects their states back",
     "gives-weights": "gives the weights of a model, without its optimizer",
     "resumes-epochs": "trains from the epoch on that is named",
+    "follows-count": "makes a scheduler whose learning rate follows from the number of its steps",
     "keeps-no-state": "makes an optimizer, or a scaler, that keeps nothing from one step to the next",
     "makes-scaler": "makes a scaler of losses and keeps it",
     "loads-when-trained": "loads the checkpoint of an earlier run when training begins",

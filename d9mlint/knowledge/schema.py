@@ -164,6 +164,7 @@ Role = Literal[
     "graph-seed",
     "has-parts",
     "followed",
+    "follows-count",
     "hands-on",
     "has-only",
     "hashed-by-address",

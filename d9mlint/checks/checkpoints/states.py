@@ -391,6 +391,8 @@ class Checkpoints(
     """Whether a checkpoint may hold more than states: objects themselves, which need not be given any."""
     trains_in = remembered_table(str, bool)
     """The loops in which it trains."""
+    forwarded = remembered(bool)
+    """Whether a loop does nothing but let a scheduler take its steps, whose learning rate follows from their number."""
     goes_on = remembered(bool)
     """Whether a scheduler is given the epoch from which it goes on."""
     stepped = remembered_table(tuple[Site, str], tuple[str, bool])
@@ -568,7 +570,9 @@ class Checkpoints(
                 self.goes_on = True
             elif not made_here and not self._is_stateless(call):
                 self._made("scheduler", call.node)
-            if call.api.endswith(".step"):
+            if call.api.endswith(".step") and self._only_counts(call):
+                self.forwarded = True
+            elif call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
                 self._advances("scheduler", call)
         elif is_scaler(call.api):
@@ -592,6 +596,33 @@ class Checkpoints(
         if restore:
             self.put_back.update(site for one in call.args.values() for site in _calls_that_gave(one))
             self.restored[restore] = True
+
+    def _only_counts(self, call: CallEvent) -> bool:
+        """Whether a scheduler takes a step in a loop that does nothing else, and that no written number ends."""
+        loop = self.run.loops[-1].stmt if self.run.loops else None
+        held = v.alternatives(call.owner) if call.owner is not None else ()
+        kinds = [one.type or one.api if isinstance(one, v.Obj) else "" for one in held]
+        if not kinds or any(self.run.kb.role(kind, "follows-count") is None for kind in kinds):
+            return False
+        if (
+            not isinstance(loop, m.For)
+            or called_name(loop.iter) != "range"
+            or not isinstance(loop.iter, m.Call)
+        ):
+            return False
+        if not loop.iter.args or not all(map(self._is_of_optimizer, loop.body)):
+            return False
+        count = self.run.value_of(loop.iter.args[min(1, len(loop.iter.args) - 1)])
+        return not isinstance(count, v.Lit) or bool(count.option)
+
+    def _is_of_optimizer(self, stmt: m.Stmt) -> bool:
+        """Whether a statement only calls a method of an optimizer or a scheduler, which is given nothing to compute with."""
+        called = stmt.value if isinstance(stmt, m.ExprStmt) else None
+        if not isinstance(called, m.Call) or called.args:
+            return False
+        methods = v.alternatives(self.run.value_of(called.func))
+        owners = [one.owner if isinstance(one, v.Member) else None for one in methods]
+        return all(isinstance(one, v.Obj) and one.type.startswith("torch.optim.") for one in owners)
 
     def _advances(self, what: str, call: CallEvent) -> None:
         """A scheduler or scaler takes a step in a round."""
@@ -1241,6 +1272,8 @@ class Checkpoints(
         for rng, held, maker in sorted(self.drawn_aside_by):
             if held not in self.put_back:
                 self.drawn_by[rng, maker] = True
+        if self.forwarded and self.loads:
+            self.goes_on = True
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
         going_on = {
             loop for one in [*self.checkpoints, *self.replaced] if one[0].site in self.data for loop in one[2]
