@@ -61,7 +61,7 @@ from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, filled_in, is_set, merge
 from d9mlint.interp.tensors import TENSOR, is_switch
-from d9mlint.interp.usage import base_argument
+from d9mlint.interp.usage import base_argument, kept_argument
 from d9mlint.ir import nodes as m
 from d9mlint.ir.many_rounds import takes_by_name
 from d9mlint.ir.traversal import alike, called_name, nodes
@@ -153,6 +153,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             seed = v.Obj(f"{value.api}.{name}", "", value.args, value.node)
             seed.file, seed.data = value.file, entropy(interp)
             return seed
+        if (kept := kept_argument(interp, value, name)) is not None:
+            return kept
         if has_weight(interp, value, name) is False:
             return v.NONE
         if name.endswith("_") and (fitted := _fitted(interp, value, name)) is not None:
@@ -319,7 +321,7 @@ def _inst_attribute(interp: Interp, inst: v.Inst, name: str, node: Any) -> v.Val
         return bind_method(interp, found, inst, inst.cls, node)
     if name == "module":
         return inst
-    made = base_argument(inst, name) or _made_by_base(interp, inst, name)
+    made = base_argument(interp, inst, name) or _made_by_base(interp, inst, name)
     return made or _given_by_method(interp, inst, name, node) or v.Member(inst, name)
 
 

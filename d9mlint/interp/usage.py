@@ -73,12 +73,20 @@ def _has_weights(interp: RunView, api: str) -> bool:
     )
 
 
-def base_argument(inst: v.Inst, name: str) -> v.Value | None:
+def base_argument(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
     """What an attribute holds that the class of a library, from which that of an instance is derived, sets: the
     argument of this name."""
     base = inst.attrs.get(BASE)
-    held = base.args.kw.get(name) if isinstance(base, v.Obj) else None
-    return held if isinstance(held, _HOLDING) else None
+    if not isinstance(base, v.Obj):
+        return None
+    held = base.args.kw.get(name)
+    return held if isinstance(held, _HOLDING) else kept_argument(interp, base, name)
+
+
+def kept_argument(interp: Interp, made: v.Obj, name: str) -> v.Value | None:
+    """What an attribute of a library object holds that is an argument of its constructor, where that was given."""
+    role = interp.kb.role(f"{made.api}.@{name}", "keeps-argument")
+    return made.args.get(role.arg, role.pos) if role is not None else None
 
 
 def use_base(interp: Interp, inst: v.Inst, node: Any, depth: int = 0) -> list[v.Value]:

@@ -96,6 +96,8 @@ _Found = TypeVar("_Found")
 NAMES = {"torch": "torch", "cuda": "CUDA", "numpy": "NumPy", "python": "Python"}
 _DRAWN = "drawn:"
 """What is noted of loops in which an RNG is drawn from, with the RNG behind it."""
+_ASIDE = "drawn aside:"
+"""The same, where that is after a seed that is for this alone."""
 _BESIDE = frozenset({"epoch", "scheduler", "scaler", *NAMES})
 """What may as well stand in another file than the optimizer."""
 RESTORE_CALLS = {
@@ -304,6 +306,18 @@ class Checkpoints(
     """RNGs that a loop seeds in each round before it draws from them, and the loops."""
     innermost = remembered_table(Site, str)
     """The innermost loop in which something is saved."""
+    taken_here = remembered_table(tuple[str, tuple[str, int]], Site)
+    """RNGs whose state a function has taken, and the call that gives it."""
+    seeded_aside = remembered_table(tuple[str, Site | None], Site)
+    """RNGs that such a function seeds then, and the seed: the state that it has taken."""
+    seeded_aside_in = remembered(set[tuple[str, Site, str]])
+    """The same, with the loops in which that happens: each round draws then what it draws, whatever came before."""
+    drawn_aside = remembered(set[tuple[str, Site, str]])
+    """RNGs that are drawn from after such a seed, the state, and the loops in which they are."""
+    drawn_aside_by = remembered(set[tuple[str, Site, tuple[str, int]]])
+    """The same, with the generator functions."""
+    put_back = remembered(set[Site])
+    """The states that an RNG is given back."""
     drawn_by = remembered_table(tuple[str, tuple[str, int]], bool)
     """RNGs, and the generator functions that draw from them, by file and place."""
     taken_in = remembered_table(tuple[tuple[str, int], str], bool)
@@ -380,6 +394,8 @@ class Checkpoints(
     """Whether a checkpoint may hold more than states: objects themselves, which need not be given any."""
     trains_in = remembered_table(str, bool)
     """The loops in which it trains."""
+    forwarded = remembered(bool)
+    """Whether a loop does nothing but let a scheduler take its steps, whose learning rate follows from their number."""
     goes_on = remembered(bool)
     """Whether a scheduler is given the epoch from which it goes on."""
     stepped = remembered_table(tuple[Site, str], tuple[str, bool])
@@ -460,20 +476,40 @@ class Checkpoints(
                 self._drawn_for_items()
             if parent and self._drawn_with_generator():
                 return
+            makers = [
+                frame.func.key
+                for frame in self.run.stack()
+                if frame.func is not None and frame.func.fn.is_generator
+            ]
+            held = None if parent else self.seeded_aside.get((rng, self.run.state.level(rng).site))
+            if held is not None:
+                self.drawn_aside.add((rng, held, ""))
+                self._drawn_aside_in_loops(rng)
+                self.drawn_aside_by.update((rng, held, maker) for maker in makers)
+                return
             if rng == "torch" and not parent:
                 self.draws_itself = True
             rng = parent or rng
             self.uses[rng] = True
             self._drawn_in_loops(rng)
-            for frame in self.run.stack():
-                if frame.func is not None and frame.func.fn.is_generator:
-                    self.drawn_by[rng, frame.func.key] = True
+            for maker in makers:
+                self.drawn_by[rng, maker] = True
 
     @on(RepeatedEvent)
     def drawn_again(self, event: RepeatedEvent) -> None:
         """A call that draws is taken over from an earlier one."""
         for rng in event.named(_DRAWN):
             self._drawn_in_loops(rng)
+        for rng in event.named(_ASIDE):
+            self._drawn_aside_in_loops(rng)
+
+    def _drawn_aside_in_loops(self, rng: str) -> None:
+        for key in self.run.loops.marked(f"{_ASIDE}{rng}", self.run.process_began):
+            found = {state for one, state, loop in self.seeded_aside_in if (one, loop) == (rng, key)}
+            self.drawn_aside.update((rng, held, key) for held in found)
+            if not found:
+                # The seed is for all rounds of this loop.
+                self.uses[rng] = self.drawn_in[rng, key] = True
 
     def _drawn_in_loops(self, rng: str) -> None:
         # A generator of a process does not go on in the loops of the program that has started it.
@@ -537,7 +573,9 @@ class Checkpoints(
                 self.goes_on = True
             elif not made_here and not self._is_stateless(call):
                 self._made("scheduler", call.node)
-            if call.api.endswith(".step"):
+            if call.api.endswith(".step") and self._only_counts(call):
+                self.forwarded = True
+            elif call.api.endswith(".step"):
                 self.stepped_in.add(self.run.loops[-1].key if self.run.loops else "")
                 self._advances("scheduler", call)
         elif is_scaler(call.api):
@@ -553,11 +591,41 @@ class Checkpoints(
                 made = self.run.here(call.node)
                 self.scalers[made] = (*kept, self.run.state.aside)
         state = state_given(self.run.kb, call.api)
+        if state and self.run.frame.func is not None:
+            self.taken_here[state, self.run.frame.func.key] = self.run.here(call.node)
         if state and not _taken_apart(self.run, call.node):
             self.saved[state] = True
         restore = state_restored(self.run.kb, call.api)
         if restore:
+            self.put_back.update(site for one in call.args.values() for site in _calls_that_gave(one))
             self.restored[restore] = True
+
+    def _only_counts(self, call: CallEvent) -> bool:
+        """Whether a scheduler takes a step in a loop that does nothing else, and that no written number ends."""
+        loop = self.run.loops[-1].stmt if self.run.loops else None
+        held = v.alternatives(call.owner) if call.owner is not None else ()
+        kinds = [one.type or one.api if isinstance(one, v.Obj) else "" for one in held]
+        if not kinds or any(self.run.kb.role(kind, "follows-count") is None for kind in kinds):
+            return False
+        if (
+            not isinstance(loop, m.For)
+            or called_name(loop.iter) != "range"
+            or not isinstance(loop.iter, m.Call)
+        ):
+            return False
+        if not loop.iter.args or not all(map(self._is_of_optimizer, loop.body)):
+            return False
+        count = self.run.value_of(loop.iter.args[min(1, len(loop.iter.args) - 1)])
+        return not isinstance(count, v.Lit) or bool(count.option)
+
+    def _is_of_optimizer(self, stmt: m.Stmt) -> bool:
+        """Whether a statement only calls a method of an optimizer or a scheduler, which is given nothing to compute with."""
+        called = stmt.value if isinstance(stmt, m.ExprStmt) else None
+        if not isinstance(called, m.Call) or called.args:
+            return False
+        methods = v.alternatives(self.run.value_of(called.func))
+        owners = [one.owner if isinstance(one, v.Member) else None for one in methods]
+        return all(isinstance(one, v.Obj) and one.type.startswith("torch.optim.") for one in owners)
 
     def _advances(self, what: str, call: CallEvent) -> None:
         """A scheduler or scaler takes a step in a round."""
@@ -654,6 +722,12 @@ class Checkpoints(
         """RNGs are seeded: by a statement of a loop, that is done in each round."""
         if any(map(self._is_drawn, event.args.values())):
             return
+        func = self.run.frame.func
+        for rng in event.rngs if func is not None else ():
+            held = self.taken_here.get((rng, func.key)) if func is not None else None
+            if held is not None:
+                self.seeded_aside[rng, self.run.here(event.node)] = held
+                self.seeded_aside_in.update((rng, held, loop.key) for loop in self.run.loops)
         for loop in self.run.loops:
             if _is_statement_of(self.run, loop, event.node):
                 found = (rng for rng in event.rngs if (rng, loop.key) not in self.drawn_in)
@@ -1197,6 +1271,15 @@ class Checkpoints(
         if not open_world:
             self._whole_runs()
         self._use_scalers()
+        for rng, held, key in sorted(self.drawn_aside):
+            if held not in self.put_back:
+                self.uses[rng] = True
+                self.drawn_in[rng, key] = True
+        for rng, held, maker in sorted(self.drawn_aside_by):
+            if held not in self.put_back:
+                self.drawn_by[rng, maker] = True
+        if self.forwarded and self.loads:
+            self.goes_on = True
         uses = set(self.uses.known()) - ({"scheduler"} if self.goes_on else set())
         going_on = {
             loop for one in [*self.checkpoints, *self.replaced] if one[0].site in self.data for loop in one[2]
@@ -1946,6 +2029,12 @@ def continues_from_epoch(interp: RunView, call: CallEvent) -> bool:
     return isinstance(node, m.Name) and any(
         not (isinstance(one, m.Const) and one.value == -1) for one in assignments(interp, node.id)
     )
+
+
+def _calls_that_gave(value: v.Value) -> list[Site]:
+    """The calls that gave the state of an RNG."""
+    made = [made_at(one) for one in v.alternatives(value) if isinstance(one, v.Obj)]
+    return [site for site in made if site is not None]
 
 
 def _is_start(epoch: v.Value) -> bool:

@@ -970,7 +970,7 @@ def _tfds_load(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | N
 def saved_state(interp: Interp, role: RoleEntry, api: str, args: v.Args, node: Any) -> v.Value:
     """The state of an RNG, as it is restored by ``set_state`` later."""
     saved = v.Obj(api, "", args, node)
-    saved.data = rng.Saved(interp.state.level(role.more[0]))
+    saved.file, saved.data = interp.frame.file, rng.Saved(interp.state.level(role.more[0]))
     return saved
 
 

@@ -88,6 +88,13 @@ def replaced(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     return v.join(results)
 
 
+def is_bare_field(found: v.Value | None) -> bool:
+    """Whether a dataclass defines a field that its objects have only where something gives it: it has no default."""
+    if not isinstance(found, v.Obj) or not _left_out(found):
+        return False
+    return not {"default", "default_factory"} & found.args.kw.keys() and not found.args.dstar
+
+
 def _left_out(default: v.Value | None) -> bool:
     """Whether the constructor does not take a field: ``field(init=False)``."""
     if not isinstance(default, v.Obj) or default.api != _FIELD:

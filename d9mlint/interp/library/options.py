@@ -24,6 +24,7 @@ from d9mlint.interp.library.config_files import (
     load_literal,
     parse_file,
 )
+from d9mlint.interp.library.field_copies import is_bare_field
 from d9mlint.interp.library.given_files import in_any, is_path
 from d9mlint.interp.library.own_paths import end_of, literal_path
 from d9mlint.interp.library.set_by_name import may_be_none
@@ -348,13 +349,34 @@ def parse_args(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
     fixed = not_given(options, args)
     absent = {key: value for key, value in options.items() if is_absent(interp, value)}
     space.attrs.update({key: fixed.get(key, value) for key, value in options.items() if key not in absent})
-    if (isinstance(owner, v.Obj) and OPEN in owner.attrs) or args.get("namespace", 1) is not None:
+    if isinstance(owner, v.Obj) and OPEN in owner.attrs:
         may_be_none(space.attrs)
+    elif (given := args.get("namespace", 1)) is not None:
+        may_be_none(space.attrs, _held_by(given))
     if absent:
         space.data = absent
     if name == "parse_known_args":
         return v.Items("t", [space, v.UNKNOWN])
     return space
+
+
+def _held_by(namespace: v.Value) -> Callable[[Any], bool]:
+    """Whether an object that is given as the namespace may have an attribute of a name: options get no defaults there."""
+    if isinstance(namespace, v.Inst) and not namespace.cls.external_bases() and v.MORE not in namespace.attrs:
+        return lambda name: _has(namespace, name)
+    if isinstance(namespace, v.Obj) and namespace.type == NAMESPACE:
+        return lambda name: name in namespace.attrs
+    if isinstance(namespace, v.Mapping) and namespace.attributes and not namespace.open:
+        return lambda name: name in namespace.items
+    return lambda name: v.is_none(namespace) is not True
+
+
+def _has(instance: v.Inst, name: str) -> bool:
+    """Whether an instance may have an attribute; of a field without a default, nothing is known where it has none."""
+    found = instance.cls.find(name)
+    if is_bare_field(found):
+        return instance.attrs.get(name, v.UNKNOWN) is not v.UNKNOWN
+    return found is not None or name in instance.attrs
 
 
 def not_given(options: Mapping[str, v.Value], args: v.Args) -> dict[str, v.Lit]:

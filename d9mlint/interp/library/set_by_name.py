@@ -3,7 +3,7 @@ default then, and may be replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -24,10 +24,12 @@ def as_defaults(
         held[v.MORE] = v.TRUE
 
 
-def may_be_none(held: MutableMapping[Any, v.Value]) -> None:
+def may_be_none(
+    held: MutableMapping[Any, v.Value], replaced: Callable[[Any], bool] = lambda name: True
+) -> None:
     """Other values, which are not known, may have replaced options: what their types exclude is possible."""
     for key, one in list(held.items()):
-        if isinstance(one, v.Lit) and one.never_none:
+        if isinstance(one, v.Lit) and one.never_none and replaced(key):
             held[key] = v.Lit(one.value, one.option, one.instead, one.choices)
 
 
