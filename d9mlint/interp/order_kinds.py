@@ -344,6 +344,11 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
     return [v.Obj(api)] if api is not None else []
 
 
+def numbers_of(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]:
+    """A number, for something that has nothing but numbers; nothing for anything else."""
+    return [v.Obj(_SAMPLES[NUMBER])] if kind_of_elements(interp, value, node) == NUMBER else []
+
+
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
 
