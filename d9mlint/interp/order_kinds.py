@@ -103,7 +103,8 @@ def _is_column(node: m.Expr) -> bool:
     )
 
 
-_HASHED = {"path": TEXT, "row": "", FLOAT: NUMBER}
+_NUMBERED_BY = "numbered"
+_HASHED = {"path": TEXT, "row": "", _NUMBERED_BY: "", FLOAT: NUMBER}
 """Kinds, as far as their hashes go."""
 
 
@@ -287,6 +288,8 @@ def one_of(interp: Interp, value: v.Obj) -> v.Value | None:
     if divides is not None and divides.pos is not None:
         return _part(interp, value.args.get(divides.arg, divides.pos))
     kind = _elements(interp, value, 0)
+    if kind == _NUMBERED_BY:
+        return v.Items("t", [v.UNKNOWN, v.Obj(_SAMPLES[NUMBER])])
     if kind == TEXT:
         return v.Obj("builtins.str")
     if kind == "path":
@@ -319,6 +322,8 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
     if parts is not None:
         found = [sample(interp, part, one) for part, one in parts]
         return [v.Items("t", [one[0] if one else v.UNKNOWN for one in found])] if any(found) else []
+    if _has_numbers_with_each(interp, value):
+        return [v.Items("t", [v.UNKNOWN, v.Obj(_SAMPLES[NUMBER])])]
     kind = kind_of_elements(interp, value, node)
     if not kind and (
         number_uses.are_numbers(interp, node)
@@ -342,6 +347,14 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
             kind = NUMBER
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
+
+
+def _has_numbers_with_each(interp: Interp, value: v.Value) -> bool:
+    """Whether the elements of a value are pairs of something and a number, as the nodes of a graph with their degrees."""
+    if isinstance(value, v.Member):
+        entry = interp.kb.order(f"?.{value.name}", True)
+        return entry is not None and entry.elements == _NUMBERED_BY
+    return isinstance(value, v.Obj) and _elements(interp, value, 0) == _NUMBERED_BY
 
 
 def numbers_of(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]:
