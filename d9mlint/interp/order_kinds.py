@@ -351,6 +351,8 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
 
 def _has_numbers_with_each(interp: Interp, value: v.Value) -> bool:
     """Whether the elements of a value are pairs of something and a number, as the nodes of a graph with their degrees."""
+    if isinstance(value, v.AnyOf):
+        return all(_has_numbers_with_each(interp, one) for one in value.values)
     if isinstance(value, v.Member):
         entry = interp.kb.order(f"?.{value.name}", True)
         return entry is not None and entry.elements == _NUMBERED_BY

@@ -430,7 +430,7 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
-        pairs_of = sample(interp, first, None) if isinstance(first, (v.Obj, v.Member)) else []
+        pairs_of = sample(interp, first, None) if isinstance(first, v.Obj | v.Member | v.AnyOf) else []
         if len(pairs_of) == 1 and isinstance(pairs_of[0], v.Items) and len(pairs_of[0].elts) == 2:
             # `dict(zip(words, range(len(words))))`
             items[UNKNOWN_KEY, getattr(node, "start", 0)] = pairs_of[0].elts[1]
