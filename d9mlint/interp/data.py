@@ -39,7 +39,7 @@ from d9mlint.interp.methods import bind_method
 from d9mlint.interp.missing_items import maybe_missing, present, take_over
 from d9mlint.interp.named_sizes import counts_elements
 from d9mlint.interp.option_keys import has_no_choice
-from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, one_of, raw_kind_of_elements
+from d9mlint.interp.order_kinds import NUMBER, kind_of_elements, numbers_of, one_of, raw_kind_of_elements
 from d9mlint.interp.passed_on import ENUMERATE, PASS_THROUGH, inside
 from d9mlint.interp.read_back import is_read_back
 from d9mlint.interp.storage import taken
@@ -267,6 +267,9 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
     if op in ("|", "&", "-", "^") and (_is_view(left) or (isinstance(left, v.Items) and left.kind == "s")):
         # Lists have no such operators: one stands for the keys of a dictionary. What they give is a set.
         left_elts = left.elts if isinstance(left, v.Items) else []
+        if op == "&":
+            # What it has in common with numbers are numbers.
+            left_elts = numbers_of(interp, right, None) or left_elts
         right_elts = right.elts if isinstance(right, v.Items) and op in "|^" else []
         return joined("s", [*left_elts, *right_elts], True)
     if op == "+" and isinstance(left, v.Lit) and isinstance(left.value, str):

@@ -103,7 +103,8 @@ def _is_column(node: m.Expr) -> bool:
     )
 
 
-_HASHED = {"path": TEXT, "row": "", FLOAT: NUMBER}
+_NUMBERED_BY = "numbered"
+_HASHED = {"path": TEXT, "row": "", _NUMBERED_BY: "", FLOAT: NUMBER}
 """Kinds, as far as their hashes go."""
 
 
@@ -127,7 +128,8 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         if isinstance(func, v.Func):
             return _of_lambda(interp, func)
         return _of_call(interp, func.name) if isinstance(func, v.Ext) else ""
-    if value.api == "builtins.round" and value.args.get("ndigits", 1) is None:
+    if value.api in _NUMBERS and (value.api != "builtins.round" or value.args.get("ndigits", 1) is None):
+        # `permutation(len(words))` has the numbers below, and nothing of the words.
         return NUMBER
     if value._attrs is not None and TEXTS_ADDED in value._attrs:
         return TEXT
@@ -171,7 +173,7 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         return kind_of_elements(interp, owner, None, depth + 1) if owner is not None else ""
     if entry.elements == "of-argument":
         given = value.args.get(entry.like, entry.like_pos)
-        return kind_of_elements(interp, given, None, depth + 1) if given is not None else ""
+        return _below_or_in(interp, value, given, depth) if given is not None else ""
     if entry.elements == "argument":
         like = value.args.get(entry.like, entry.like_pos)
         # Without a node to begin with, some functions of graphs begin with all of them.
@@ -192,8 +194,16 @@ def _elements(interp: Interp, value: v.Obj, depth: int) -> str:
         if entry.role == "sink" and isinstance(inner, v.Lit) and isinstance(inner.value, str):
             # A text given to a library names something, such as a file: its letters are not in what that gives.
             return ""
-        return kind_of_elements(interp, inner, None, depth + 1)
+        return _below_or_in(interp, value, inner, depth)
     return ""
+
+
+def _below_or_in(interp: Interp, value: v.Obj, given: v.Value, depth: int) -> str:
+    """What is in something, or the numbers below a number: ``choice(rows.shape[0])``."""
+    written = value.node.args if isinstance(value.node, m.Call) else []
+    if written and given is v.UNKNOWN and value.args.pos[:1] == [given] and is_number(written[0], set()):
+        return NUMBER
+    return kind_of_elements(interp, given, None, depth + 1)
 
 
 def _of_lambda(interp: Interp, func: v.Func) -> str:
@@ -274,7 +284,12 @@ def _of_dtype(named: v.Value | None) -> str | None:
 
 def one_of(interp: Interp, value: v.Obj) -> v.Value | None:
     """An element of a library object, as far as its kind is known."""
+    divides = interp.kb.role(value.api, "divides")
+    if divides is not None and divides.pos is not None:
+        return _part(interp, value.args.get(divides.arg, divides.pos))
     kind = _elements(interp, value, 0)
+    if kind == _NUMBERED_BY:
+        return v.Items("t", [v.UNKNOWN, v.Obj(_SAMPLES[NUMBER])])
     if kind == TEXT:
         return v.Obj("builtins.str")
     if kind == "path":
@@ -284,6 +299,15 @@ def one_of(interp: Interp, value: v.Obj) -> v.Value | None:
     if kind in (NUMBER, FLOAT) and not value.api.startswith(_COUNTING):
         return v.Obj("builtins.int" if kind == NUMBER else "builtins.float")
     return None
+
+
+def _part(interp: Interp, whole: v.Value | None) -> v.Value | None:
+    """One of the parts of an array, which has elements of the same kind."""
+    if not isinstance(whole, v.Obj) or not _elements(interp, whole, 0):
+        return None
+    part = v.Obj(f"{whole.type}.__getitem__", whole.type)
+    part.owner = whole
+    return part
 
 
 # Numbers of which more than that is known elsewhere, or nothing need be.
@@ -298,6 +322,8 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
     if parts is not None:
         found = [sample(interp, part, one) for part, one in parts]
         return [v.Items("t", [one[0] if one else v.UNKNOWN for one in found])] if any(found) else []
+    if _has_numbers_with_each(interp, value):
+        return [v.Items("t", [v.UNKNOWN, v.Obj(_SAMPLES[NUMBER])])]
     kind = kind_of_elements(interp, value, node)
     if not kind and (
         number_uses.are_numbers(interp, node)
@@ -321,6 +347,21 @@ def sample(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]
             kind = NUMBER
     api = _SAMPLES.get(kind)
     return [v.Obj(api)] if api is not None else []
+
+
+def _has_numbers_with_each(interp: Interp, value: v.Value) -> bool:
+    """Whether the elements of a value are pairs of something and a number, as the nodes of a graph with their degrees."""
+    if isinstance(value, v.AnyOf):
+        return all(_has_numbers_with_each(interp, one) for one in value.values)
+    if isinstance(value, v.Member):
+        entry = interp.kb.order(f"?.{value.name}", True)
+        return entry is not None and entry.elements == _NUMBERED_BY
+    return isinstance(value, v.Obj) and _elements(interp, value, 0) == _NUMBERED_BY
+
+
+def numbers_of(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]:
+    """A number, for something that has nothing but numbers; nothing for anything else."""
+    return [v.Obj(_SAMPLES[NUMBER])] if kind_of_elements(interp, value, node) == NUMBER else []
 
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**"})
@@ -459,6 +500,12 @@ def is_number(node: m.Expr | None, names: set[str]) -> bool:
         return is_number(node.left, names) and is_number(node.right, names)
     if isinstance(node, m.Unary):
         return is_number(node.operand, names)
+    if isinstance(node, m.Subscript):
+        # `rows.shape[0]`, of whatever has one.
+        shape = node.value.id.rpartition(".")[2] if isinstance(node.value, m.Name) else ""
+        if isinstance(node.value, m.Attr):
+            shape = node.value.name
+        return shape == "shape" and not isinstance(node.index, m.Slice)
     return isinstance(node, m.Call) and isinstance(node.func, m.Name) and node.func.id in _NUMERIC_CALLS
 
 

@@ -9,6 +9,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.order_looks import is_only_shown
 from d9mlint.interp.order_sorting import LENGTH
+from d9mlint.interp.order_ties import ties
 from d9mlint.interp.passed_on import passed_on
 from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
@@ -95,6 +96,37 @@ def taken_by_number(
         if not is_only_shown(interp, one, fn):
             return None
     return order if taken else None
+
+
+def found_by_key(interp: Interp, args: v.Args, node: Any, key: str) -> Order | None:
+    """``max(range(len(sizes)), key=lambda i: sizes[i])`` where that is an index: the position of the largest one, which
+    belongs to the order of the sizes, unless several may be the largest."""
+    array = _counted(args.pos[0]) if len(args.pos) == 1 else None
+    order = interp.orders.of(array)
+    written = next((one.value for one in getattr(node, "keywords", ()) if one.name == key), None)
+    if order is None or order.kind != "sequence" or written is None or not is_index(running(interp), node):
+        return None
+    if isinstance(array, v.Items) and any(ties(interp, one) for one in array.elts):
+        return None
+    looked = _looked_up_by(interp, written, args.kw.get(key))
+    held = interp.orders.of(interp.value_of(looked)) if looked is not None else None
+    if held is None or held.kind != order.kind or not held.goes_with(order):
+        return None
+    return order._replace(kind=PLACE)
+
+
+def _looked_up_by(interp: Interp, written: m.Expr, key: v.Value | None) -> m.Expr | None:
+    """The sequence in which a key function looks up what it is given."""
+    if isinstance(written, m.Name) and written.id.endswith(".__getitem__"):
+        return m.Name(written.id.rpartition(".")[0], written.start, written.end)
+    if not isinstance(key, v.Func) or key.fn.name != "<lambda>" or len(key.fn.params) != 1:
+        return None
+    for stmt in interp.body(key):
+        item = stmt.value if isinstance(stmt, m.Return) else None
+        if isinstance(item, m.Subscript) and isinstance(item.value, m.Name):
+            if isinstance(item.index, m.Name) and item.index.id == key.fn.params[0].name:
+                return item.value
+    return None
 
 
 def _counted(value: v.Value) -> v.Value | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
-from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.naming import called_in_library
 from d9mlint.interp.order_positions import is_index
 from d9mlint.interp.passed_on import PASS_THROUGH
@@ -389,16 +389,19 @@ def _is_reduced(interp: Interp, node: m.Expr, above: dict[int, Any], whole: bool
         return False
     if name and user.func is func and _rows_of(interp, user) == "receiver":
         return _is_reduced(interp, user, above, whole)
-    if user.keywords:
-        return False
     if name:
-        called = user.func is func and not user.args
+        called = user.func is func and not user.args and not user.keywords
         entry = interp.kb.order(f"?.{name}", True) if called else None
     else:
-        if len(user.args) != 1 or user.args[0] is not node or not isinstance(user.func, m.Name):
+        if not user.args or user.args[0] is not node or not isinstance(user.func, m.Name):
             return False
         function = interp.eval(user.func)
         entry = interp.kb.order(interp.kb.canonical(function.name)) if isinstance(function, v.Ext) else None
+        if len(user.args) > 1 or user.keywords:
+            # What else it is given makes no difference where the facts say which argument does.
+            tests = entry.unless if entry is not None and entry.role == "end" else []
+            if not tests or any_holds(_settings(interp, user), tests) is not False:
+                return False
     if entry is not None and entry.elementwise:
         return _is_reduced(interp, user, above, True)
     return entry is not None and (entry.reduces == "any" or (entry.reduces == "whole" and whole))

@@ -15,6 +15,7 @@ from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, parents, statements, variables
 
 if TYPE_CHECKING:
+    from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
     from d9mlint.knowledge.schema import OrderEntry
 
@@ -236,19 +237,42 @@ def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
         for one in nodes([*getattr(listing, "args", ()), _receiver(listing)])
         if isinstance(one, m.Name)
     }
-    fn = running(interp)
-    if (
-        fn is not None
-        and fn.name == _ITEM
-        and given & _made_from(fn.body, {one.name for one in fn.params[1:]})
-    ):
-        return True
-    return any(
-        isinstance(loop.stmt, m.For)
-        and loop.frame.env is interp.frame.env
-        and given & _made_of_elements(loop.stmt)
-        for loop in interp.loops
-    )
+    return _is_of_each(interp, given)
+
+
+def _is_of_each(interp: Interp, names: set[str]) -> bool:
+    """Whether variables of the running function are made from the number of an item, or from an element that a loop goes
+    through, also where a function that is called there is given them."""
+    for frame in reversed(interp.stack()):
+        fn = frame.function
+        if fn.name == _ITEM and names & _made_from(fn.body, {one.name for one in fn.params[1:]}):
+            return True
+        if any(
+            isinstance(loop.stmt, m.For)
+            and loop.frame.env is frame.env
+            and names & _made_of_elements(loop.stmt)
+            for loop in interp.loops
+        ):
+            return True
+        names = _given_from_call(frame, fn, names)
+        if not names:
+            return False
+    return False
+
+
+def _given_from_call(frame: Frame, fn: m.Function, names: set[str]) -> set[str]:
+    """The variables of the caller in the arguments of a call from which these variables are made."""
+    call = frame.began()
+    if call is None or frame.func is None or frame.caller is None:
+        return set()
+    own = 1 if frame.func.receiver is not None else 0
+    params = [one.name for one in fn.params[own:]]
+    asked = {one for one in params if names & _made_from(fn.body, {one})}
+    given = [one for name, one in zip(params, call.args, strict=False) if name in asked]
+    given += [one.value for one in call.keywords if one.name in asked]
+    found = {one.id.partition(".")[0] for one in nodes(given) if isinstance(one, m.Name)}
+    outer = frame.caller.function
+    return found - {one.name for one in outer.params[:1] if outer.cls >= 0}
 
 
 def _last_name(interp: Interp, pattern: m.Expr) -> str:

@@ -692,6 +692,11 @@ class Orders:
                 order_sorting.settle(self, given)
                 inner = None if isinstance(given, v.Mapping) else self._inner(self.of(given))
                 return self.carried(result, inner or ranked)
+            found = None
+            if entry is not None and entry.gives == "element" and owner is None and self.origins:
+                found = order_positions.found_by_key(interp, args, node, entry.key)
+            if found is not None:
+                return self.carried(v.Obj(shapes.NUMBER), found)
             if entry is not None and entry.sorts:
                 self._sorted(owner if owner is not None else args.get("", 0), args)
             elif owner is not None and v.truth(args.kw.get("inplace", v.FALSE)):

@@ -410,6 +410,7 @@ Element = Literal[
     "path",
     "object",
     "row",
+    "numbered",
     "same",
     "same-in-array",
     "in-tensor",
@@ -1002,7 +1003,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     imported for a method of an unknown receiver to be meant. It holds when all of ``when`` and
     the tests of ``texts`` hold, and none of ``unless``; ``made_with`` are conditions on the arguments of the call
     that gave the receiver, where it is known. ``value`` is the kind of what is given, ``elements`` that of its
-    elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``same`` for
+    elements: ``number``, ``float``, ``text``, ``path``, ``row`` for a sequence or mapping of texts, ``numbered`` for
+    a pair of something and a number, ``same`` for
     that of the receiver's elements, ``same-in-array`` for that where it is an array of NumPy, ``in-tensor`` for a
     tensor, whose elements are tensors until they are converted, ``argument`` for that
     of the argument ``like`` itself, which is the first one unless that is named, ``of-argument`` for that of its elements,

@@ -98,7 +98,7 @@ from d9mlint.interp.methods import NEW
 from d9mlint.interp.missing_items import found_or, is_there, take_out, take_over
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.order_inside import order_inside, sets_in
-from d9mlint.interp.order_kinds import HASHING, counted, is_text, one_of, sample
+from d9mlint.interp.order_kinds import HASHING, counted, is_text, numbers_of, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
 from d9mlint.interp.tensors import LOADED_AS, READ, freeze, require
@@ -368,6 +368,12 @@ def _set_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     if name in ("update", "union", "symmetric_difference"):
         for value in args.pos:
             added += value.elts if isinstance(value, v.Items) else sample(interp, value, _written(node))
+    if name == "intersection":
+        for at, value in enumerate(args.pos):
+            numbers = numbers_of(interp, value, _written(node, at))
+            if numbers:
+                # What it has in common with numbers are numbers.
+                return v.Items("s", numbers, True)
     if name == "update":
         owner.elts = [*owner.elts, *added][:64]
         owner.open = True
@@ -430,7 +436,7 @@ def _dict(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     elif first is not None:
         is_open = True
         keep_items(items, first, node)
-        pairs_of = sample(interp, first, None) if isinstance(first, v.Obj) else []
+        pairs_of = sample(interp, first, None) if isinstance(first, v.Obj | v.Member | v.AnyOf) else []
         if len(pairs_of) == 1 and isinstance(pairs_of[0], v.Items) and len(pairs_of[0].elts) == 2:
             # `dict(zip(words, range(len(words))))`
             items[UNKNOWN_KEY, getattr(node, "start", 0)] = pairs_of[0].elts[1]
