@@ -583,6 +583,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             if value.api == tensors.BATCH:
                 return value
             return tensors.make("torch.Tensor.__iter__", tensors.row(value), value.likely)
+        of_task = _of_tasks(interp, value)
+        if of_task is not None:
+            return of_task
         part = parted.part(interp, value, None)
         return part or (value if is_entropy(value) else _typed(interp, value))
     if isinstance(value, v.AnyOf):
@@ -591,6 +594,22 @@ def element(interp: Interp, value: v.Value) -> v.Value:
     if isinstance(value, v.Cls):
         return enumerations.any_member(interp, value) or v.UNKNOWN
     return v.UNKNOWN
+
+
+GIVEN_LATER = "@given later"
+"""The attribute of what an executor gives for a function that holds what the function gives, in a list if it calls the
+function for each of several elements."""
+
+
+def _of_tasks(interp: Interp, value: v.Obj) -> v.Value | None:
+    """What a task has given, of those that an executor has started together; a task, of those that are handed out as they
+    end."""
+    later = value.attrs.get(GIVEN_LATER) if value._attrs is not None else None
+    if isinstance(later, v.Items) and later.kind == "l":
+        return element(interp, later)
+    role = interp.kb.role(value.api, "hands-out")
+    given = value.args.get(role.arg, role.pos) if role is not None else None
+    return element(interp, given) if isinstance(given, v.Items) else None
 
 
 def _given_by(interp: Interp, value: v.Value, method: v.Value, *given: v.Value) -> v.Value:

@@ -811,6 +811,12 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
                 interp.orders.arrived(interp, node, index_order)
     for loop in loops:
         if loop is not None:
+            if node.kind != "d":
+                # Numbers of the loop beside what belongs to them.
+                results = [
+                    interp.orders.remaining(one, loops) if isinstance(one, v.Items) else one
+                    for one in results
+                ]
             interp.orders.leave(loop)
             break
     if node.kind == "d":

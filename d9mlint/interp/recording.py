@@ -924,6 +924,7 @@ ROLES = {
     "reads-data": "gives what a file holds that the program may have written",
     "begins-anew": "is a dataset that each loop goes through from its beginning",
     "leaves-out-items": "leaves out the first elements of a dataset",
+    "hands-out": "gives the tasks that it is given as they end",
     "runs-graph": "runs graphs of TensorFlow",
     "saves-by-clock": "saves variables when a time has passed",
     "saves-in-epochs": "lets a trainer save checkpoints within epochs",

@@ -193,6 +193,7 @@ Role = Literal[
     "known-parts",
     "leaves-out",
     "leaves-out-items",
+    "hands-out",
     "leaves-script-out",
     "leaves-weights",
     "left-out",
