@@ -56,10 +56,11 @@ if TYPE_CHECKING:
 class Entropy(NamedTuple):
     """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions. ``option`` names
     the option of the program whose default lets it be made, ``parent`` the generator from which the worker process got
-    its seed in which it was drawn."""
+    its seed in which it was drawn, ``given`` the option that has to be given for it to be made."""
 
     option: str = ""
     parent: str = ""
+    given: str = ""
 
 
 ENTROPY_FIELDS = frozenset(
@@ -196,7 +197,8 @@ def entropy(interp: Interp, drawn: tuple[RngEntry, ...] = ()) -> Entropy:
     """What marks a value that is made now as one that differs from run to run; ``drawn`` are the entries of its call."""
     parents = (interp.state.level(rng).parent for entry in drawn for rng in entry.draws)
     option = own_option(interp.options)
-    return Entropy("" if option == interp.state.aside else option, next(filter(None, parents), ""))
+    aside = interp.state.aside
+    return Entropy("" if option == aside else option, next(filter(None, parents), ""), aside)
 
 
 def own_option(options: Active) -> str:
