@@ -45,7 +45,13 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
 from d9mlint.interp.frames import Frame
-from d9mlint.interp.given_instead import given_by_default, goes_on_with_numbers, switch, unless_option
+from d9mlint.interp.given_instead import (
+    given_by_default,
+    goes_on_with_numbers,
+    names_other_gpu,
+    switch,
+    unless_option,
+)
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.kinds import class_of, has_weight
 from d9mlint.interp.library import coroutines, given_files, own_dicts, own_paths
@@ -686,13 +692,18 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
     if test.option:
         goes_on_with_numbers(interp, chosen, outcome[bool(test.answer)], test.option)
     is_chain = isinstance(node.orelse, m.IfExp)
-    if test.option and isinstance(chosen, v.Lit) and (not chosen.option or is_chain):
-        other = outcome[bool(test.answer)]
+    other = outcome[bool(test.answer)]
+    if (
+        test.option
+        and isinstance(chosen, v.Lit)
+        and (not chosen.option or is_chain)
+        and not names_other_gpu(interp, chosen, other)
+    ):
         # Each option of a chain gives another value.
         option = either_given(test.option, chosen.option) if chosen.option else test.option
         nothing = is_switch(v.Lit(chosen.value)) or chosen.instead is not None
         return switch(interp, chosen, other, option) if nothing else v.Lit(chosen.value, option)
-    return unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
+    return unless_option(interp, chosen, other, test.option)
 
 
 def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
