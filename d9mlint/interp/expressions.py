@@ -161,7 +161,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return seed
         if has_weight(interp, value, name) is False:
             return v.NONE
-        if name.endswith("_") and (fitted := _fitted(interp, value, name)) is not None:
+        if name.endswith(_KEPT) and (fitted := _fitted(interp, value, name)) is not None:
             return fitted
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
@@ -192,10 +192,22 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
 
 
 def _fitted(interp: Interp, value: v.Obj, name: str) -> v.Value | None:
-    """What an attribute of a library object is that it keeps when it is fitted: one like what it was made with."""
-    role = interp.kb.role(f"{value.type}.@{name}", "wraps")
+    """What an attribute of a library object is that it keeps when it is fitted: one like what it was made with; or a list of
+    pairs, which it also has by their names."""
+    roles = interp.kb.by_role(f"{value.type}.@{name}")
+    role = roles.get("wraps")
     given = value.args.get(role.arg, role.pos) if role is not None else None
-    return given if isinstance(given, (v.Inst, v.Obj, v.AnyOf)) else None
+    if isinstance(given, (v.Inst, v.Obj, v.AnyOf)):
+        return given
+    role = roles.get("keeps-pairs")
+    held = value.args.get(role.arg, role.pos) if role is not None and value.api == value.type else None
+    if role is None or not isinstance(held, v.Items) or held.kind != "l" or held.open:
+        return None
+    pairs = [one.elts for one in held.elts if isinstance(one, v.Items) and one.kind == "t" and not one.open]
+    named = {one[0].value: one[1] for one in pairs if len(one) == _PAIR and isinstance(one[0], v.Lit)}
+    if len(named) < len(held.elts):
+        return None
+    return v.Mapping(dict(named), attributes=True) if "by-name" in role.more else held
 
 
 def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Value:
@@ -211,6 +223,9 @@ def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Va
     return interp.orders.carried(result, order)
 
 
+_PAIR = 2
+_KEPT = ("_", "steps")
+"""How attributes of estimators end that hold what these were made with."""
 _FIELDS = "_fields"
 _SAME_TENSOR = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 

@@ -923,6 +923,7 @@ ROLES = {
     "reads-arrays": "gives arrays of a file that the program may have written",
     "reads-data": "gives what a file holds that the program may have written",
     "begins-anew": "is a dataset that each loop goes through from its beginning",
+    "keeps-pairs": "keeps pairs of a name and an object that it was given",
     "leaves-out-items": "leaves out the first elements of a dataset",
     "hands-out": "gives the tasks that it is given as they end",
     "runs-graph": "runs graphs of TensorFlow",

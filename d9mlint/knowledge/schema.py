@@ -192,6 +192,7 @@ Role = Literal[
     "keeps-statistics",
     "known-parts",
     "leaves-out",
+    "keeps-pairs",
     "leaves-out-items",
     "hands-out",
     "leaves-script-out",
