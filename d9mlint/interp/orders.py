@@ -1146,8 +1146,11 @@ class Orders:
             self.decide(order)
 
     def _of_each_process(self, order: Order) -> Order | None:
-        """The part of an order that differs in each process, as that of a set of texts."""
-        keys = tuple(key for key in order.keys if self.origins[key].elements in (TEXT, ANY))
+        """The part of an order that differs in each process, as that of a set of texts or of objects."""
+        kinds = [(key, self.origins[key].elements) for key in order.keys]
+        keys = tuple(
+            key for key, kind in kinds if kind in (TEXT, ANY) or (kind == OBJECT and key[0] == "DET210")
+        )
         return order._replace(keys=keys) if keys and order.kind == SEQUENCE else None
 
     def _chosen(self, interp: Interp, value: v.Value) -> Order | None:
