@@ -2239,8 +2239,7 @@ _VARIABLES = frozenset({"trainable_variables", "trainable_weights", "variables",
 def _may_be_loaded(run: RunView, entry: RngEntry, node: Any) -> bool:
     """Whether a checkpoint may hold the layers that an entry draws: nothing in the call says that they are new, or it is
     in a folder, where a program may have put it. One that is known to have no such layers does not."""
-    loads = bool(entry.bodies) or entry.apis[0].endswith(".from_pretrained")
-    if not loads or not isinstance(node, m.Call):
+    if not entry.apis[0].endswith(".from_pretrained") or not isinstance(node, m.Call):
         return False
     named = node.args[0] if node.args and not isinstance(node.args[0], m.Star) else None
     given = run.value_of(named) if isinstance(named, (m.Name, m.Const)) else v.UNKNOWN
