@@ -113,3 +113,40 @@ def test_one_number_is_no_seed_for_each_round(tmp_path: Path, body: str, help: s
 @pytest.mark.parametrize("seed", ["0", "epoch"])
 def test_a_seed_that_no_run_changes_is_no_finding(tmp_path: Path, seed: str) -> None:
     assert _found(tmp_path, f"{EPOCHS}np.random.seed({seed})\n    print(np.random.rand())") == []
+
+
+@pytest.mark.parametrize(
+    ("default", "body", "condition"),
+    [
+        (
+            1,
+            "if args.seed == -1:\n    args.seed = random.randint(1, 9)\ntorch.manual_seed(args.seed)",
+            "for some values of",
+        ),
+        (
+            1,
+            "if args.seed < 0:\n    args.seed = int(time.time())\ntorch.manual_seed(args.seed)",
+            "for some values of",
+        ),
+        (
+            1,
+            "if args.seed == 0:\n    torch.seed()\nelse:\n    torch.manual_seed(args.seed)",
+            "for some values of",
+        ),
+        (1, "if args.trials > 1:\n    args.seed = drawn()\nseeded(args.seed)", "when `--trials` is given"),
+        (
+            None,
+            "if args.seed is None:\n    args.seed = torch.seed() % 9\nseeded(args.seed)",
+            "unless `--seed` is given",
+        ),
+    ],
+)
+def test_a_seed_that_changes_where_an_option_is_given_is_a_warning(
+    tmp_path: Path, default: int | None, body: str, condition: str
+) -> None:
+    program = PROGRAM.format(body=body).replace("type=int)", f"type=int, default={default})")
+    (tmp_path / "train.py").write_text(program)
+    overrides = {"cache": False, "jobs": 1, "select": ["DET107"]}
+    result = check([str(tmp_path)], load_settings(str(tmp_path), overrides=overrides))
+    assert [i.finding.severity.value for i in result.items] == ["warning"]
+    assert condition in result.items[0].finding.message

@@ -167,6 +167,19 @@ def test_a_generator_that_is_not_there_is_a_mistake_with_its_place(tmp_path: Pat
     assert str(caught.value).startswith("knowledge/rng/demo.yaml:6: ")
 
 
+@pytest.mark.parametrize("name", ["demo.Net*", "*.fit", "demo.*.fit"])
+def test_a_star_that_has_no_effect_in_roles_is_a_mistake_with_its_place(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "knowledge" / "roles.yaml"
+    path.parent.mkdir(parents=True)
+    entry = (
+        f"- id: demo.net\n  role: clock\n  library: torch\n  apis: ['demo.*', '{name}']\n  provenance: [x]\n"
+    )
+    path.write_text("entries:\n" + entry)
+    with pytest.raises(KnowledgeError, match=r"a star only as `\.\*` at its end") as caught:
+        load_compiled(tmp_path)
+    assert str(caught.value).startswith("knowledge/roles.yaml:5: ")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [

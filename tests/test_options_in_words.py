@@ -147,3 +147,41 @@ def main(cfg):
 if __name__ == "__main__":
     main()
 """
+
+
+_RESUMES = """
+import pytorch_lightning as pl
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+
+    def training_step(self, batch, index):
+        return self.layer(batch[0]).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+
+pl.seed_everything(0)
+rows = torch.utils.data.TensorDataset(torch.zeros(10, 3))
+trainer = pl.Trainer(resume_from_checkpoint={path}, accelerator="cpu")
+trainer.fit(Model(), torch.utils.data.DataLoader(rows, shuffle=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (
+            '"a.ckpt" if args.first else None',
+            "`Trainer(resume_from_checkpoint=...)`, if `--first` is given, does not",
+        ),
+        ('"a.ckpt"', "`Trainer(resume_from_checkpoint=...)` does not"),
+    ],
+)
+def test_the_option_is_named_that_lets_training_resume(tmp_path: Path, path: str, said: str) -> None:
+    [found] = _found(tmp_path, _RESUMES.format(path=path), "DET602")
+    assert found.message.startswith(said)

@@ -74,6 +74,7 @@ from d9mlint.interp.context import (
 )
 from d9mlint.interp.data import (
     BUFFER,
+    GIVEN_LATER,
     PART_OF,
     TENSOR,
     derive,
@@ -134,7 +135,6 @@ from d9mlint.interp.library import (
     trees,
 )
 from d9mlint.interp.library.builtins import (
-    GIVEN_LATER,
     METHOD_MODELS,
     MODELS,
     MethodModel,
@@ -1701,7 +1701,8 @@ def _callbacks(
     found = runner(interp, owner) if owner is not None else None
     method = api.rpartition(".")[2]
     if api in _LATER and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
-        return call(interp, args.pos[0], processes.given_to_task(api, args) or _ANY, node)
+        answer = call(interp, args.pos[0], processes.given_to_task(api, args) or _ANY, node)
+        return interp.orders.remaining(answer, interp.orders.loops) if interp.orders.loops else answer
     if hands_over_training(interp, api, args):
         _train_elsewhere(interp, args, node)
     if interp.kb.call_is("fits-estimator", api):
@@ -1729,6 +1730,7 @@ def _callbacks(
             if isinstance(one, v.Inst):
                 run_methods(interp, one, node)
     caller = found.entry if found is not None else None
+    later: v.Value | None = None
     rounds = interp.kb.role(api, "repeats")
     carry = carried.carry_of(interp, rounds, args) if rounds is not None else None
     for value in args.values():
@@ -1753,6 +1755,8 @@ def _callbacks(
                 elif rounds is not None:
                     passed = carried.tensors_of_round(rounds, args) or passed
                 given = call(interp, one, each or passed, node)
+                if passed.pos and interp.orders.is_number_of_task(given):
+                    later = v.Items("l", [given], True)
                 if rounds is not None and carry is not None:
                     interp.listeners.tell(RoundEvent(carried.handed_on(rounds, given)))
                 if is_managed(given):
@@ -1813,7 +1817,7 @@ def _callbacks(
                     elif isinstance(elt, v.Obj) and interp.kb.call_is("runs-methods", api):
                         for inst in _held_callbacks(interp, elt):
                             run_methods(interp, inst, node, caller, method)
-    return None
+    return later
 
 
 def _is_held(interp: Interp, api: str, owner: v.Value | None) -> bool:

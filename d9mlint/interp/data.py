@@ -56,10 +56,11 @@ if TYPE_CHECKING:
 class Entropy(NamedTuple):
     """``Obj.data`` of a value that differs from run to run; it survives arithmetic and conversions. ``option`` names
     the option of the program whose default lets it be made, ``parent`` the generator from which the worker process got
-    its seed in which it was drawn."""
+    its seed in which it was drawn, ``given`` the option that has to be given for it to be made."""
 
     option: str = ""
     parent: str = ""
+    given: str = ""
 
 
 ENTROPY_FIELDS = frozenset(
@@ -196,7 +197,8 @@ def entropy(interp: Interp, drawn: tuple[RngEntry, ...] = ()) -> Entropy:
     """What marks a value that is made now as one that differs from run to run; ``drawn`` are the entries of its call."""
     parents = (interp.state.level(rng).parent for entry in drawn for rng in entry.draws)
     option = own_option(interp.options)
-    return Entropy("" if option == interp.state.aside else option, next(filter(None, parents), ""))
+    aside = interp.state.aside
+    return Entropy("" if option == aside else option, next(filter(None, parents), ""), aside)
 
 
 def own_option(options: Active) -> str:
@@ -586,6 +588,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
             if value.api == tensors.BATCH:
                 return value
             return tensors.make("torch.Tensor.__iter__", tensors.row(value), value.likely)
+        of_task = _of_tasks(interp, value)
+        if of_task is not None:
+            return of_task
         part = parted.part(interp, value, None)
         return part or (value if is_entropy(value) else _typed(interp, value))
     if isinstance(value, v.AnyOf):
@@ -594,6 +599,22 @@ def element(interp: Interp, value: v.Value) -> v.Value:
     if isinstance(value, v.Cls):
         return enumerations.any_member(interp, value) or v.UNKNOWN
     return v.UNKNOWN
+
+
+GIVEN_LATER = "@given later"
+"""The attribute of what an executor gives for a function that holds what the function gives, in a list if it calls the
+function for each of several elements."""
+
+
+def _of_tasks(interp: Interp, value: v.Obj) -> v.Value | None:
+    """What a task has given, of those that an executor has started together; a task, of those that are handed out as they
+    end."""
+    later = value.attrs.get(GIVEN_LATER) if value._attrs is not None else None
+    if isinstance(later, v.Items) and later.kind == "l":
+        return element(interp, later)
+    role = interp.kb.role(value.api, "hands-out")
+    given = value.args.get(role.arg, role.pos) if role is not None else None
+    return element(interp, given) if isinstance(given, v.Items) else None
 
 
 def _given_by(interp: Interp, value: v.Value, method: v.Value, *given: v.Value) -> v.Value:

@@ -45,7 +45,13 @@ from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
 from d9mlint.interp.frames import Frame
-from d9mlint.interp.given_instead import given_by_default, goes_on_with_numbers, switch, unless_option
+from d9mlint.interp.given_instead import (
+    given_by_default,
+    goes_on_with_numbers,
+    names_other_gpu,
+    switch,
+    unless_option,
+)
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.kinds import class_of, has_weight
 from d9mlint.interp.library import coroutines, given_files, own_dicts, own_paths
@@ -157,7 +163,7 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return kept
         if has_weight(interp, value, name) is False:
             return v.NONE
-        if name.endswith("_") and (fitted := _fitted(interp, value, name)) is not None:
+        if name.endswith(_KEPT) and (fitted := _fitted(interp, value, name)) is not None:
             return fitted
         made = interp.kb.attribute_type(value.type, name)
         return _typed_attribute(interp, value, name, made) if made else v.Member(value, name)
@@ -188,10 +194,22 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
 
 
 def _fitted(interp: Interp, value: v.Obj, name: str) -> v.Value | None:
-    """What an attribute of a library object is that it keeps when it is fitted: one like what it was made with."""
-    role = interp.kb.role(f"{value.type}.@{name}", "wraps")
+    """What an attribute of a library object is that it keeps when it is fitted: one like what it was made with; or a list of
+    pairs, which it also has by their names."""
+    roles = interp.kb.by_role(f"{value.type}.@{name}")
+    role = roles.get("wraps")
     given = value.args.get(role.arg, role.pos) if role is not None else None
-    return given if isinstance(given, (v.Inst, v.Obj, v.AnyOf)) else None
+    if isinstance(given, (v.Inst, v.Obj, v.AnyOf)):
+        return given
+    role = roles.get("keeps-pairs")
+    held = value.args.get(role.arg, role.pos) if role is not None and value.api == value.type else None
+    if role is None or not isinstance(held, v.Items) or held.kind != "l" or held.open:
+        return None
+    pairs = [one.elts for one in held.elts if isinstance(one, v.Items) and one.kind == "t" and not one.open]
+    named = {one[0].value: one[1] for one in pairs if len(one) == _PAIR and isinstance(one[0], v.Lit)}
+    if len(named) < len(held.elts):
+        return None
+    return v.Mapping(dict(named), attributes=True) if "by-name" in role.more else held
 
 
 def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Value:
@@ -207,6 +225,9 @@ def _typed_attribute(interp: Interp, value: v.Obj, name: str, made: str) -> v.Va
     return interp.orders.carried(result, order)
 
 
+_PAIR = 2
+_KEPT = ("_", "steps")
+"""How attributes of estimators end that hold what these were made with."""
 _FIELDS = "_fields"
 _SAME_TENSOR = frozenset({"T", "mT", "H", "mH", "real", "imag"})
 
@@ -688,13 +709,18 @@ def _ifexp(interp: Interp, node: m.IfExp) -> v.Value:
     if test.option:
         goes_on_with_numbers(interp, chosen, outcome[bool(test.answer)], test.option)
     is_chain = isinstance(node.orelse, m.IfExp)
-    if test.option and isinstance(chosen, v.Lit) and (not chosen.option or is_chain):
-        other = outcome[bool(test.answer)]
+    other = outcome[bool(test.answer)]
+    if (
+        test.option
+        and isinstance(chosen, v.Lit)
+        and (not chosen.option or is_chain)
+        and not names_other_gpu(interp, chosen, other)
+    ):
         # Each option of a chain gives another value.
         option = either_given(test.option, chosen.option) if chosen.option else test.option
         nothing = is_switch(v.Lit(chosen.value)) or chosen.instead is not None
         return switch(interp, chosen, other, option) if nothing else v.Lit(chosen.value, option)
-    return unless_option(interp, chosen, outcome[bool(test.answer)], test.option)
+    return unless_option(interp, chosen, other, test.option)
 
 
 def _subscript(interp: Interp, node: m.Subscript) -> v.Value:
@@ -813,6 +839,12 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
                 interp.orders.arrived(interp, node, index_order)
     for loop in loops:
         if loop is not None:
+            if node.kind != "d":
+                # Numbers of the loop beside what belongs to them.
+                results = [
+                    interp.orders.remaining(one, loops) if isinstance(one, v.Items) else one
+                    for one in results
+                ]
             interp.orders.leave(loop)
             break
     if node.kind == "d":

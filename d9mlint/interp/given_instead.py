@@ -258,15 +258,15 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     if not selects(interp, option):
         return kept
     if isinstance(kept, v.Lit):
-        moves = not kept.option and named(interp, kept) == "cpu" and _may_name_accelerator(interp, other)
+        moves = not kept.option and named(interp, kept) == "cpu" and _may_name_gpu(interp, other)
         return v.Lit(kept.value, option) if moves else kept
     if not isinstance(kept, v.Obj):
         return kept
     old = kept.form
     if old is None:
-        moves = kept.api == DEVICE and named(interp, kept) == "cpu" and named(interp, other) in ACCELERATORS
+        moves = kept.api == DEVICE and named(interp, kept) == "cpu" and named(interp, other) == interp.device
         return v.Obj(DEVICE, DEVICE, v.Args([v.Lit("cpu", option)]), kept.node) if moves else kept
-    if old.device != "cpu" or form(other).device not in ACCELERATORS:
+    if old.device != "cpu" or form(other).device != interp.device:
         return kept
     moved = v.Obj(kept.api, kept.type, kept.args, kept.node)
     moved.file, moved.likely, moved.order, moved.owner, moved.something, moved.package = (
@@ -276,10 +276,17 @@ def _on_device(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.
     return moved
 
 
-def _may_name_accelerator(interp: Interp, other: v.Value) -> bool:
-    """Whether what stands in the place of the name of the CPU names an accelerator, or is what an option was given."""
+def _may_name_gpu(interp: Interp, other: v.Value) -> bool:
+    """Whether what stands in the place of the name of the CPU names a GPU of the kind that findings are about, or is what
+    an option was given."""
     given = isinstance(other, v.Obj) and other.api == v.GIVEN
-    return given or named(interp, other) in ACCELERATORS
+    return given or named(interp, other) == interp.device
+
+
+def names_other_gpu(interp: Interp, kept: v.Lit, other: v.Value) -> bool:
+    """Whether a name of the CPU is, if an option is given, that of a GPU of another kind than findings are about."""
+    there = named(interp, v.Lit(kept.value)) if type(kept.value) is str else ""
+    return there == "cpu" and named(interp, other) in set(ACCELERATORS) - {interp.device}
 
 
 def is_choice(interp: Interp, value: object) -> TypeGuard[v.Lit]:

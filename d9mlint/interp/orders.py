@@ -13,6 +13,8 @@ Orders are part of the tracked heap: a call is not replayed where an order that 
 
 from __future__ import annotations
 
+import operator
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from d9mlint.interp import (
@@ -80,7 +82,7 @@ from d9mlint.ir.scopes import assigned_names, carried_names, target_names
 from d9mlint.ir.traversal import alike, called_name, nodes, parents, receiver, statements, tries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
@@ -94,6 +96,8 @@ value of ``hash``."""
 
 TENSOR = "torch.Tensor"
 MIXED = -1
+ALWAYS = sys.maxsize
+"""The loop of a number that depends on an order also where its loop has ended."""
 MAX_PARTS = 64
 MAX_NESTING = 3
 
@@ -299,7 +303,11 @@ class Orders:
                 HEAP.read(value, FIELD, value, "order", order)
             if order is None or order.kind == IDENTIFIER:
                 return None
-            if order.kind == INDEX and all(x.start != order.loop for x in self._begun()):
+            if (
+                order.kind == INDEX
+                and order.loop != ALWAYS
+                and all(x.start != order.loop for x in self._begun())
+            ):
                 return None
             return order
         if isinstance(value, v.AnyOf):
@@ -330,6 +338,28 @@ class Orders:
         if isinstance(value, v.Mapping) and 0 < depth < MAX_NESTING:
             return merge((own, *(self.deep(x, depth + 1) for x in list(value.items.values())[:MAX_PARTS])))
         return own
+
+    def remaining(self, value: v.Value, loops: Sequence[Loop | None], depth: int = 0) -> v.Value:
+        """What remains of a round of loops, also when they have ended: a number that they have given depends on their order
+        there too."""
+        if not self.origins or depth == MAX_NESTING:
+            return value
+        if isinstance(value, v.AnyOf):
+            given = [self.remaining(one, loops, depth + 1) for one in value.values]
+            return value if all(map(operator.is_, given, value.values)) else v.join(given)
+        if isinstance(value, v.Items) and value.kind == "t":
+            given = [self.remaining(one, loops, depth + 1) for one in value.elts]
+            if all(map(operator.is_, given, value.elts)):
+                return value
+            return self.carried(v.Items("t", given, value.open), self.of(value))
+        order = self.of(value) if isinstance(value, v.Obj) else None
+        if (
+            order is None
+            or order.kind != INDEX
+            or all(one is None or one.start != order.loop for one in loops)
+        ):
+            return value
+        return self.carried(v.UNKNOWN, order._replace(loop=ALWAYS))
 
     def handed_out(self, value: v.Value, depth: int = 0) -> Order | None:
         """The order of what a caller that is not known gets: it looks up in a mapping by key, so that only the orders in
@@ -543,21 +573,11 @@ class Orders:
         walk = _walk_of(interp, iterated) or _sorted_walk(interp, iterated)
         if walk is not None:
             return self._walked(walk)
-        if loop is not None and _is_enumerated(iterated):
-            index = v.Obj("?", "?")
-            index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
-            inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
-            return v.Items("t", [index, inner])
-        if loop is not None and _is_zipped(iterated) and any(map(_numbers_rounds, iterated.args.pos)):
+        if loop is not None:
             counted = Order(loop.order.keys, INDEX, loop.start, loop.site)
-            given = element.elts if isinstance(element, v.Items) else [v.UNKNOWN] * len(iterated.args.pos)
-            return v.Items(
-                "t",
-                [
-                    self.carried(v.UNKNOWN, counted) if _numbers_rounds(part) else one
-                    for one, part in zip(given, iterated.args.pos, strict=False)
-                ],
-            )
+            numbered = self._numbered(iterated, element, counted)
+            if numbered is not None:
+                return numbered
         order = self.of(iterated)
         if order is not None and order.kind == SORTING:
             return self.carried(element if isinstance(element, v.Obj) else v.UNKNOWN, order)
@@ -569,6 +589,37 @@ class Orders:
                 return v.Items("t", [v.UNKNOWN, *rest])
             return self.carried(element, inner_order)
         return element
+
+    def _numbered(self, iterated: v.Value, element: v.Value, counted: Order) -> v.Value | None:
+        """An element of what numbers its elements, with the order that such a number has; None for other things."""
+        if _is_enumerated(iterated):
+            index = v.Obj("?", "?")
+            index.order = counted
+            inner = element.elts[1] if isinstance(element, v.Items) and len(element.elts) == 2 else v.UNKNOWN
+            return v.Items("t", [index, inner])
+        if not _is_zipped(iterated) or not any(map(_numbers_rounds, iterated.args.pos)):
+            return None
+        given = element.elts if isinstance(element, v.Items) else [v.UNKNOWN] * len(iterated.args.pos)
+        return v.Items(
+            "t",
+            [
+                self.carried(v.UNKNOWN, counted) if _numbers_rounds(part) else one
+                for one, part in zip(given, iterated.args.pos, strict=False)
+            ],
+        )
+
+    def element_for_task(self, iterated: v.Value, element: v.Value) -> v.Value:
+        """What a function gets that is called for each element: a number depends on the order of what has these elements, as
+        does what the function makes of it."""
+        order = self.of(iterated) if self.origins else None
+        if order is None or order.kind not in (SEQUENCE, NESTED):
+            return element
+        return self._numbered(iterated, element, Order(order.keys, INDEX, ALWAYS, order.site)) or element
+
+    def is_number_of_task(self, value: v.Value) -> bool:
+        """Whether a function gives a number, alone or beside other things, that ``element_for_task`` has given to it."""
+        order = self.deep(value) if self.origins else None
+        return order is not None and order.kind == INDEX and order.loop == ALWAYS
 
     def _walked(self, walk: v.Obj) -> v.Value:
         parts: list[v.Value] = [v.UNKNOWN]
@@ -1100,8 +1151,11 @@ class Orders:
             self.decide(order)
 
     def _of_each_process(self, order: Order) -> Order | None:
-        """The part of an order that differs in each process, as that of a set of texts."""
-        keys = tuple(key for key in order.keys if self.origins[key].elements in (TEXT, ANY))
+        """The part of an order that differs in each process, as that of a set of texts or of objects."""
+        kinds = [(key, self.origins[key].elements) for key in order.keys]
+        keys = tuple(
+            key for key, kind in kinds if kind in (TEXT, ANY) or (kind == OBJECT and key[0] == "DET210")
+        )
         return order._replace(keys=keys) if keys and order.kind == SEQUENCE else None
 
     def _chosen(self, interp: Interp, value: v.Value) -> Order | None:

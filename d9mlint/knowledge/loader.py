@@ -347,6 +347,8 @@ def entries_of(
         seen[kind, entry.id] = f"{path}:{line}"
         if isinstance(entry, OrderEntry):
             _check_order(path, line, entry)
+        if isinstance(entry, RoleEntry):
+            _check_names(path, where, line, entry)
         _check_ranges(path, line, entry)
         if isinstance(entry, HazardEntry):
             _check_hazard(path, where, line, entry)
@@ -393,6 +395,16 @@ def _arguments(conditions: list[Condition]) -> set[str]:
 
 def _expanded(source: Any) -> list[str]:
     return [str(part) for part in source] if isinstance(source, list) else [str(source)]
+
+
+def _check_names(path: str, node: Any, line: int, entry: RoleEntry) -> None:
+    """Names of roles have a star at the end alone, for all that a module or class has."""
+    wrong = next((name for name in entry.apis if "*" in name.removesuffix(".*")), None)
+    if wrong is not None:
+        named = next((k.start_mark.line + 1 for k, _ in node.value if k.value == "apis"), line)
+        raise KnowledgeError(
+            path, named, f"`{wrong}`: a name in `roles` takes a star only as `.*` at its end"
+        )
 
 
 def _check_order(path: str, line: int, entry: OrderEntry) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from d9mlint.base.findings import Confidence
+from d9mlint.base.options import given_in_words
 from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.own_draws import OF_TORCH, OwnDraws
@@ -150,7 +151,9 @@ class ResumedTrainers(OwnDraws, Rule):
             path = args.get(role.arg, role.pos) if shown else None
             if path is not None and self._names_file(path):
                 seeded = frozenset(rng for rng in _RNGS if self.run.state.level(rng).level != UNSEEDED)
-                name = f"`{api.rpartition('.')[2]}({role.arg}=...)`"
+                option = v.option_of(path) if v.is_none(path) is True else ""
+                given = f", if {given_in_words(option)}," if option else ""
+                name = f"`{api.rpartition('.')[2]}({role.arg}=...)`{given}"
                 self.places.append((Where(self.run, call.node, api), name, seeded))
                 if any(
                     one.cls.find("state_dict") is not None for one in kept if not has_model(self.run, [one])

@@ -41,7 +41,7 @@ from d9mlint.interp.activity import LOADS, MODE_SET, SAVES, TRAINS_IN_ROUNDS, fi
 from d9mlint.interp.calls import has_model
 from d9mlint.interp.coloring import colors_only
 from d9mlint.interp.context import NEVER_TAKEN, NOT_ITERATED, RESTORED, THREAD, TRAINING_CONTEXT
-from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy, origin
+from d9mlint.interp.data import DERIVED_FROM, DIFFERS_BY, Entropy, differing, is_entropy, origin, own_option
 from d9mlint.interp.device_names import given_option
 from d9mlint.interp.events import (
     AnswerEvent,
@@ -1204,17 +1204,23 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     ) -> bool:
         api, again = _drawn_by(node, entry), runs_again(self.run)
         if entry.kind == "anti-seed":
+            decided, aside = own_option(self.run.options), self.run.state.noted_aside
+            if decided and decided == aside:
+                decided = ""
             self.report(
                 "DET107",
                 node,
-                f"`{api}` draws a new random seed in every run",
-                _FOR_ROUNDS
+                f"`{api}` draws a new random seed in every run{_condition(self, decided, aside)}",
+                f"give {quoted(decided)} a fixed default"
+                if decided
+                else _FOR_ROUNDS
                 if again
                 else "use `manual_seed(0)` or another fixed number"
                 if "torch" in api
                 else "pass a fixed number",
                 subject=api,
-                remedy=(REPEATED,) if again else ("anti-seed",),
+                severity=Severity.WARNING if decided or aside else None,
+                remedy=() if decided else (REPEATED,) if again else ("anti-seed",),
             )
             return True
         if any(map(_of_worker, v.alternatives(value) if value is not None else ())):
@@ -2360,13 +2366,8 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
     """DET107: what ``api`` is seeded from differs from run to run. Gives the place of that."""
     place = _source_place(rule.run, source, node)
     option = source.data.option if isinstance(source.data, Entropy) else ""
-    unless = (
-        f" unless {given_in_words(option)}"
-        if option
-        else f" when {given_in_words(place.aside)}"
-        if place.aside
-        else ""
-    )
+    given = place.aside or (source.data.given if isinstance(source.data, Entropy) else "")
+    unless = _condition(rule, option, given)
     why, help = "which changes every run", "use a fixed number, or make the seed an option and log it"
     unseeded = None if option or rule.run.entry is None else _unseeded(rule.run, source)
     remedy: tuple[str, ...] = (NUMBER,)
@@ -2377,6 +2378,7 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
         why = f"which draws before {unseeded.title} is seeded"
         help = f"call `{unseeded.seed}` {unseeded.where or f'at the start of {place.entry}'}"
         remedy = ("rng", unseeded.id)
+        unless = f",{unless}" if unless else ""
         seeded_by = rule.run.state.level(unseeded.id).option
         if given_option(seeded_by):
             option, unless = seeded_by, f", unless {given_in_words(seeded_by)}"
@@ -2395,11 +2397,22 @@ def report_changing_seed(rule: Rule, source: v.Obj, node: Any, api: str) -> Site
         f"`{api}` is seeded from {made_by}, {why}{unless}",
         help,
         subject=source.api,
-        severity=Severity.WARNING if option or place.aside else None,
+        severity=Severity.WARNING if option or given else None,
         entry_wide=unseeded is not None,
         remedy=remedy,
     )
     return place.site
+
+
+def _condition(rule: Rule, option: str, given: str) -> str:
+    """In words: unless an option is given that is not by default, or when another one is, of which some values may count
+    where it is a number by default."""
+    if option:
+        return f" unless {given_in_words(option)}"
+    if not given:
+        return ""
+    numbers = {one.label for one in rule.options if one.given} if isinstance(rule, SeedOptions) else set()
+    return f" for some values of {quoted(given)}" if given in numbers else f" when {given_in_words(given)}"
 
 
 def _is_made_again(run: RunView, source: v.Obj) -> bool:

@@ -20,6 +20,7 @@ from d9mlint.interp.context import CALLED_BACK, EACH_ELEMENT
 from d9mlint.interp.data import (
     BUFFER,
     DIFFERS_BY,
+    GIVEN_LATER,
     MODULE,
     TENSOR,
     UNKNOWN_KEY,
@@ -996,8 +997,6 @@ def _other_available(interp: Interp, api: str, args: v.Args, node: Any) -> v.Val
 
 _IMPORT_MODULE = "importlib.import_module"
 _IMPORT = "builtins.__import__"
-GIVEN_LATER = "@given later"
-"""The attribute of what an executor gives for a function that holds what the function gives."""
 
 
 def _new_class(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:

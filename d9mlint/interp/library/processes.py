@@ -234,12 +234,16 @@ def of_task(interp: Interp, owner: v.Value | None, api: str, args: v.Args) -> v.
         return handed
     name = api.rpartition(".")[2]
     if name in _MAPPING and owner.type.endswith("Executor"):
-        return v.Args([element(interp, one) for one in args.pos[1:]])
+        return v.Args([_element(interp, one) for one in args.pos[1:]])
     given = args.get("iterable", 1)
     if given is None or name not in (*_MAPPING, *_STARMAPPING):
         return _ANY
-    one = element(interp, given)
+    one = _element(interp, given)
     return v.Args([one]) if name in _MAPPING else handed_on(one, None)
+
+
+def _element(interp: Interp, value: v.Value) -> v.Value:
+    return interp.orders.element_for_task(value, element(interp, value))
 
 
 def given_to_task(api: str, args: v.Args) -> v.Args | None:
