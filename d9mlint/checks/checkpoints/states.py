@@ -592,7 +592,8 @@ class Checkpoints(
                 self.scalers[made] = (*kept, self.run.state.aside)
         state = state_given(self.run.kb, call.api)
         if state and self.run.frame.func is not None:
-            self.taken_here[state, self.run.frame.func.key] = self.run.here(call.node)
+            function = self.run.frame.func.key
+            self.taken_here[state, function] = self.run.here(call.node)
         if state and not _taken_apart(self.run, call.node):
             self.saved[state] = True
         restore = state_restored(self.run.kb, call.api)
@@ -726,7 +727,8 @@ class Checkpoints(
         for rng in event.rngs if func is not None else ():
             held = self.taken_here.get((rng, func.key)) if func is not None else None
             if held is not None:
-                self.seeded_aside[rng, self.run.here(event.node)] = held
+                place = self.run.here(event.node)
+                self.seeded_aside[rng, place] = held
                 self.seeded_aside_in.update((rng, held, loop.key) for loop in self.run.loops)
         for loop in self.run.loops:
             if _is_statement_of(self.run, loop, event.node):
