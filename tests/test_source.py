@@ -148,11 +148,16 @@ def test_neutral_cells_keep_their_length_and_lines(text: str) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{", b"[]", b'{"worksheets": []}', b'{"cells": [3]}', b'{"cells": [{"source": 5}]}', b"\xff\xfe"],
+    [b"{", b"[]", b'{"worksheets": []}', b'{"cells": [3]}', b'{"cells": [{"source": 5}]}', b"\xff\xfe"],
 )
 def test_a_malformed_notebook_is_a_problem(data: bytes) -> None:
     problem = make_source("/a.ipynb", data).problem
     assert problem is not None and problem.code == "DET002"
+
+
+def test_a_notebook_of_no_bytes_has_no_cells() -> None:
+    source = make_source("/a.ipynb", b"")
+    assert (source.text, source.problem) == ("", None)
 
 
 def test_a_notebook_in_another_language_has_no_cells() -> None:

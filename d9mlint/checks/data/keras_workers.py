@@ -267,16 +267,8 @@ class KerasWorkers(Rule):
         data = call.args.get("x", 0) or call.args.kw.get("generator")
         if v.is_zero(call.args.kw.get("steps", v.NONE)):
             return
-        if not self._is_model(call) or data is None or not self._draws_for_batches(data):
-            return
-        self.report(
-            "DET208",
-            call.node,
-            f"`{name}={workers.value}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
-            "use one worker, or a generator per element",
-            subject="predict",
-            remedy=("1",),
-        )
+        if self._is_model(call) and data is not None and self._draws_for_batches(data):
+            self._report_sharing(call, f"{name}={workers.value}", "predict")
 
     @on_method("start")
     def started(self, call: CallEvent) -> None:
@@ -289,14 +281,16 @@ class KerasWorkers(Rule):
         name, workers = role.more[0], call.args.get(role.more[0], 0)
         if not isinstance(workers, v.Lit) or not isinstance(workers.value, int) or workers.value <= 1:
             return
-        if data is None or not self._draws_for_batches(data):
-            return
+        if data is not None and self._draws_for_batches(data):
+            self._report_sharing(call, f"{name}={workers.value}", "start")
+
+    def _report_sharing(self, call: CallEvent, given: str, subject: str) -> None:
         self.report(
             "DET208",
             call.node,
-            f"`{name}={workers.value}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
+            f"`{given}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
             "use one worker, or a generator per element",
-            subject="start",
+            subject=subject,
             remedy=("1",),
         )
 
