@@ -1194,12 +1194,13 @@ def run_methods(
 def _run_given(interp: Interp, given: v.Value, names: list[str], node: Any) -> None:
     """Run the methods that a library calls of the objects which a method gives, also in lists and dictionaries."""
     for one in flatten(given) if names else ():
+        if not isinstance(one, v.Inst):
+            continue
         for name in names:
-            method = one.cls.find(name) if isinstance(one, v.Inst) else None
-            if isinstance(one, v.Inst) and isinstance(method, v.Func):
-                if (one, name, False) not in interp.methods_run:
-                    interp.methods_run.add((one, name, False))
-                    call(interp, method.bind(one), _ANY, node)
+            method = one.cls.find(name)
+            if isinstance(method, v.Func) and (one, name, False) not in interp.methods_run:
+                interp.methods_run.add((one, name, False))
+                call(interp, method.bind(one), _ANY, node)
 
 
 def _called_by_others(interp: Interp, inst: v.Inst, called: Called) -> frozenset[str]:

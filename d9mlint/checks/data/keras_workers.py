@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from d9mlint.base.findings import Severity
 from d9mlint.checks.base import Rule, argument_node
@@ -92,6 +92,11 @@ def _seeds_each_batch(run: RunView, made: v.Obj | CallEvent) -> bool:
     )
 
 
+def _several(workers: v.Value | None) -> TypeGuard[v.Lit]:
+    """Whether a known number of workers is more than one."""
+    return isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value > 1
+
+
 def _always_draws(run: RunView, made: v.Obj | CallEvent) -> bool:
     """Whether an iterator of a library draws from the global RNG for the elements of a batch, also where it changes none."""
     role = run.kb.role(made.api, "always-draws")
@@ -140,7 +145,7 @@ class KerasWorkers(Rule):
         ahead = validation is not None and not (isinstance(workers, v.Lit) and workers.value == 0)
         pipeline = ahead and self._one_pipeline(data, validation)
         shared = self._drawn_by_both(call, data, validation) if ahead and not pipeline else ""
-        if isinstance(workers, v.Lit) and isinstance(workers.value, int) and workers.value > 1:
+        if _several(workers):
             message = (
                 f"`{name}={workers.value}`: workers share RNG state, so draw order depends on scheduling"
             )
@@ -262,7 +267,7 @@ class KerasWorkers(Rule):
     def applied(self, call: CallEvent) -> None:
         """A model is applied to batches, for which something may be drawn."""
         name, workers = _given(call, _WORKERS)
-        if not isinstance(workers, v.Lit) or not isinstance(workers.value, int) or workers.value <= 1:
+        if not _several(workers):
             return
         data = call.args.get("x", 0) or call.args.kw.get("generator")
         if v.is_zero(call.args.kw.get("steps", v.NONE)):
@@ -279,7 +284,7 @@ class KerasWorkers(Rule):
             return
         data = owner.args.get(role.arg, role.pos)
         name, workers = role.more[0], call.args.get(role.more[0], 0)
-        if not isinstance(workers, v.Lit) or not isinstance(workers.value, int) or workers.value <= 1:
+        if not _several(workers):
             return
         if data is not None and self._draws_for_batches(data):
             self._report_sharing(call, f"{name}={workers.value}", "start")
