@@ -124,6 +124,7 @@ def added(made: v.Value, left: v.Value, right: v.Value) -> v.Value:
     number = made if isinstance(made, v.Obj) and made is not left else v.Obj(shapes.NUMBER)
     if loaded is not None:
         number.attrs[tensors.NEXT_OF] = loaded
+        number.attrs[tensors.NEXT_BY] = v.Lit(tensors.loaded_by_call(left))
     if counted is not None:
         number.attrs[ENDED] = counted
     if begun is not None:

@@ -20,7 +20,7 @@ from d9mlint.interp.heap import HEAP
 from d9mlint.interp.known_attributes import has
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.shapes import form
-from d9mlint.interp.tensors import LOADING, gone_on_with, in_place_of, is_switch
+from d9mlint.interp.tensors import LOADING, by_call, gone_on_with, in_place_of, is_switch, loaded_by_call
 
 if TYPE_CHECKING:
     from d9mlint.interp.heap import Activation
@@ -117,6 +117,8 @@ def numbers_gone_on_with(kept: v.Value, other: v.Value, option: str) -> Iterator
     if flag and isinstance(kept, v.Lit):
         yield flag
         yield in_place_of(flag, kept.value)
+        if reader := loaded_by_call(other):
+            yield by_call(flag, reader)
     for one, another in _elements(kept, other):
         yield from numbers_gone_on_with(one, another, option)
 

@@ -568,7 +568,12 @@ def loaded_as(number: v.Value) -> v.Value | None:
 
 
 def loaded_by_call(number: v.Value) -> str:
-    """The full name of the call that has loaded a number as an item of a file; empty where that is not known."""
+    """The full name of the call that has loaded a number as an item of a file, or the one before it; empty where that is
+    not known."""
+    for one in v.alternatives(number):
+        before = one.attrs.get(NEXT_BY) if isinstance(one, v.Obj) else None
+        if isinstance(before, v.Lit):
+            return str(before.value)
     whole: v.Value | None = _item_loaded(number)
     while isinstance(whole, v.Obj) and LOADED_FROM in whole.attrs:
         whole = whole.attrs[LOADED_FROM]
@@ -602,6 +607,8 @@ def computed_from(number: v.Value) -> v.Value | None:
 
 NEXT_OF = "@next of loaded"
 """The attribute of the number after one that was loaded from a file that has its key."""
+NEXT_BY = "@next of loaded by"
+"""The attribute of such a number that has the full name of the call which loads the file."""
 
 
 def key_before(number: v.Value) -> v.Value | None:
@@ -624,6 +631,11 @@ def in_place_of(flag: str, known: object) -> str:
     """Such a flag with the number in the place of which the other one stands: it does not hold for what is computed from
     that."""
     return f"{flag} for {known}"
+
+
+def by_call(flag: str, api: str) -> str:
+    """Such a flag where it is known which call loads the file."""
+    return f"{flag} by {api}"
 
 
 def gone_on_with(kept: v.Value, other: v.Value, option: str) -> str:

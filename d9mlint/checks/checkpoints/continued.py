@@ -8,6 +8,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.tensors import (
+    by_call,
     computed_from,
     key_before,
     loaded_as,
@@ -35,13 +36,15 @@ class Start(NamedTuple):
     from_first: bool = True
     reader: str = ""
 
-    def is_kept(self, run: RunView, keys: set[object]) -> bool:
-        """Whether one of some keys is the one under which the number was loaded."""
+    def is_kept(self, run: RunView, keys: set[object], unless_by: str = "") -> bool:
+        """Whether one of some keys is the one under which the number was loaded, unless a call is known to have done it."""
         if self.option:
+            flags = [flag(self.option, key) for key in keys for flag in (loaded_by, loaded_before)]
             return any(
-                flag(self.option, key) in run.marks for key in keys for flag in (loaded_by, loaded_before)
+                flag in run.marks and not (unless_by and by_call(flag, unless_by) in run.marks)
+                for flag in flags
             )
-        return self.key in keys
+        return self.key in keys and not (unless_by and self.reader == unless_by)
 
 
 def first_of(over: v.Value | None) -> v.Value | None:

@@ -1151,11 +1151,7 @@ class Checkpoints(
         if not keys or not self.any_resumed:
             return []
         starts = [(loop, self.resumed[loop]) for loop in self.resumed.known()]
-        return [
-            loop
-            for loop, start in starts
-            if not (as_data and start.reader == LOAD) and start.is_kept(self.run, keys)
-        ]
+        return [loop for loop, start in starts if start.is_kept(self.run, keys, LOAD if as_data else "")]
 
     def _counters(self, path: str) -> set[str]:
         """Variables of the running loops of a file in which an optimizer has taken steps."""
