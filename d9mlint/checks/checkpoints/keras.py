@@ -10,8 +10,8 @@ from d9mlint.checks.checkpoints.path_names import path_name
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
-from d9mlint.interp.events import CallEvent
-from d9mlint.interp.listening import on_method
+from d9mlint.interp.events import CallEvent, EndEvent
+from d9mlint.interp.listening import on, on_method
 from d9mlint.interp.memory import Table, remembered, remembered_table
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Site
@@ -48,6 +48,11 @@ class KerasWeights(Rule):
     """Those of them in which the same models are saved before they are trained."""
     fitted = remembered_table(Site, tuple[Where, str])
     """Where models are trained that keep the state of an optimizer, and by which call."""
+    whole_in = remembered(set[Site])
+    """The trainings that go on from a whole model, if only where an option is given."""
+    by_option = remembered(list[tuple[Site, Site, Where, str]])
+    """The trainings whose first epoch an option gives, which is the first of all by default, that go on from weights alone:
+    the place, the model, and the call."""
 
     @on_method("load_weights")
     def load(self, call: CallEvent) -> None:
@@ -128,9 +133,31 @@ class KerasWeights(Rule):
             return
         if isinstance(first, v.Lit) and not first.value and not first.option:
             return
+        here = self.run.here(call.node)
+        if any(map(self._is_whole, v.alternatives(call.owner) if call.owner is not None else ())):
+            self.whole_in.add(here)
         found = next((site for site in models if site in self.loaded and site in self.stateful), None)
-        if found is not None:
+        if found is None:
+            return
+        if isinstance(first, v.Lit) and first.option and not first.value:
+            self.by_option.append((here, found, Where(self.run, call.node), call.api))
+        else:
             self._report(found, call.node, f"{call.api.rpartition('.')[2]}({role.arg}=...)", call.api)
+
+    @on(EndEvent)
+    def end(self, event: EndEvent) -> None:
+        """The program has ended: where a whole model goes on in its place, weights alone are those of a new training."""
+        for here, model, place, api in self.by_option:
+            role = self.run.kb.role(api, "resumes-epochs")
+            if here not in self.whole_in and role is not None:
+                self._report(model, place, f"{api.rpartition('.')[2]}({role.arg}=...)", api)
+
+    def _is_whole(self, model: v.Value) -> bool:
+        """Whether a model was loaded as a whole, and goes on with its optimizer."""
+        if not isinstance(model, v.Obj) or self.run.kb.role(model.api, "restores-model") is None:
+            return False
+        site = made_at(model)
+        return site is None or site not in self.loaded
 
     def _saved(self, path: v.Value | None, models: list[Site]) -> None:
         """Weights of models are saved: where they were given those of the same file before they were trained, the next run
