@@ -1613,10 +1613,14 @@ class Checkpoints(
         """What loops that train go through or are ended by, whose states nothing saves or restores that is seen to."""
         files = {place.site.path, *(one.site.path for one, _ in self.loads)}
         by_path = self.run.modules.by_path
+        kept = {last_of(one) for one in self.kept_names}
+        found = sorted(self._in_training(self.passed_over, loops))
+        parts = [tuple(name for name in one.attributes if name not in kept) for one in found]
         return [
-            one
-            for one in sorted(self._in_training(self.passed_over, loops))
-            if one.place[:2] not in self.whole
+            one._replace(attributes=left)
+            for one, left in zip(found, parts, strict=True)
+            if left
+            and one.place[:2] not in self.whole
             and not any(
                 named_elsewhere(self.run, by_path[path], one.place, one.attributes)
                 for path in sorted(files)
