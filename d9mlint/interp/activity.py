@@ -7,7 +7,7 @@ first place as ``Where`` in ``interp.places`` for the findings that are made at 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from d9mlint.base.options import given_in_words, quoted
@@ -68,6 +68,7 @@ from d9mlint.interp.listening import (
 from d9mlint.interp.memory import Memory, Tick, noted, remembered, remembered_table
 from d9mlint.interp.methods import BINDING
 from d9mlint.interp.moved_models import may_be_moved, may_be_moved_by, may_be_replaced
+from d9mlint.interp.optimizers import optimized_by
 from d9mlint.interp.places import Where, given_beside, running
 from d9mlint.interp.state import Setting
 from d9mlint.interp.switches import (
@@ -372,6 +373,11 @@ class Activity:
     """When the last optimizer was made, or was given parameters, that takes a step,"""
     optimized_by_others = remembered(bool)
     """and whether anything else may train."""
+    optimized_models = remembered_table(Tick, tuple[v.Value, ...])
+    """The models whose parameters the optimizers were given that take steps, by when these were made: none where that is not
+    known."""
+    passed_on = remembered(bool)
+    """Whether weights may be given from one model to another."""
     loaded_files = remembered(set[str])
     saved_files = remembered(set[str])
     """How the files end that the program loads, and in which it saves something: an empty text where that is not known."""
@@ -423,6 +429,7 @@ class Activity:
         for one in (*owners, *(x for given in call.args.pos for x in v.alternatives(given))):
             if isinstance(one, v.Obj) and one.type.startswith("torch.optim."):
                 self.optimized = max(self.optimized, one.birth)
+                self.optimized_models.setdefault(Tick(one.birth), _made_of(one))
             elif one in owners and not (isinstance(one, v.Obj) and one.type.startswith("torch.")):
                 self.optimized_by_others = True
 
@@ -430,6 +437,7 @@ class Activity:
     def more_parameters(self, call: CallEvent) -> None:
         """An optimizer is given more parameters."""
         self.optimized = max(self.optimized, self._interp.now)
+        self.optimized_models[Tick(self._interp.now)] = ()
 
     def _is_elsewhere(self, loss: v.Value | None) -> bool:
         """Whether a gradient is that of a package other than PyTorch: the loss comes from it, or the program uses it and
@@ -495,13 +503,21 @@ class Activity:
 
     def is_not_optimized(self, time: Tick) -> bool:
         """Whether the model that was given a state then was made after all optimizers that take steps, of nothing older, as
-        one is that evaluates a checkpoint beside the model that is trained."""
+        one is that evaluates a checkpoint beside the model that is trained, or they are known to have parameters of others
+        alone."""
         models, last = self.given_states.get(time) or (), self.optimized
-        return (
-            bool(models and last)
-            and not self.optimized_by_others
-            and all(_is_newer(one, last) for one in models)
-        )
+        if not (models and last) or self.optimized_by_others:
+            return False
+        return all(_is_newer(one, last) for one in models) or self._optimizes_others(models)
+
+    def _optimizes_others(self, models: Iterable[v.Value]) -> bool:
+        """Whether all optimizers that take steps have parameters of models that share no part with some."""
+        optimized = [self.optimized_models[time] for time in self.optimized_models.known()]
+        if self.passed_on or not all(optimized):
+            return False
+        # A copy was made where what it was copied from was.
+        trained = {id(one.node or one) for given in optimized for one in _models_within(self._interp, given)}
+        return trained.isdisjoint(id(one.node or one) for one in _models_within(self._interp, models))
 
     @property
     def trains_networks(self) -> bool:
@@ -869,6 +885,7 @@ class Activity:
     @on_object_attribute("data")
     def replaces_weights(self, event: ObjectAttributeEvent) -> None:
         """Weights of a module may be replaced by others."""
+        self.passed_on = True
         if may_be_replaced(self._interp, event) and MODELS_MOVED not in self._interp.state.modes:
             _moved_models(self._interp, event.node)
 
@@ -888,6 +905,7 @@ class Activity:
     @on_method("copy_")
     def fills(self, call: CallEvent) -> None:
         """Weights are loaded one by one, into the tensors of the state that a model gives."""
+        self.passed_on = True
         state = call.owner.attrs.get(PART_OF) if isinstance(call.owner, v.Obj) else None
         given = call.args.pos[0] if call.args.pos else None
         source = given.attrs.get(PART_OF) if isinstance(given, v.Obj) else None
@@ -900,6 +918,7 @@ class Activity:
         """Something is given a state: a model, or what else is needed to go on with training."""
         state = call.args.pos[0] if call.args.pos else None
         if isinstance(state, v.Obj) and state.api.endswith(".state_dict"):
+            self.passed_on = True
             return
         of_module = call.api.endswith(OF_ONE_MODULE)
         model = of_module or (call.owner is not None and has_model(self._interp, v.alternatives(call.owner)))
@@ -1032,6 +1051,28 @@ def _is_newer(model: v.Value, time: int) -> bool:
         for one in v.alternatives(part)
         if isinstance(one, (v.Inst, v.Obj))
     )
+
+
+def _made_of(optimizer: v.Obj) -> Callable[[], tuple[v.Value, ...]]:
+    return lambda: tuple(optimized_by(optimizer))
+
+
+def _models_within(interp: Interp, values: Iterable[v.Value]) -> Iterator[v.Inst | v.Obj]:
+    """Models, and those that are parts of them or that they were made of, whatever calls and objects are between them."""
+    seen, found = set[int](), [one for value in values for one in v.alternatives(value)]
+    while found:
+        one = found.pop()
+        if isinstance(one, (v.Items, v.Mapping)):
+            inner = list(one.elts if isinstance(one, v.Items) else one.items.values())
+        elif id(one) in seen or not isinstance(one, (v.Inst, v.Obj)):
+            continue
+        else:
+            seen.add(id(one))
+            if has_model(interp, [one]):
+                yield one
+            inner = [*one.args.values(), *one.attrs.values()]
+            inner += [one.owner] if isinstance(one, v.Obj) and one.owner is not None else []
+        found += [part for value in inner for part in v.alternatives(value)]
 
 
 def _unknown(types: list[str]) -> bool:

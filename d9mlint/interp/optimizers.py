@@ -49,6 +49,24 @@ def _parameters(value: v.Value, depth: int = 0) -> Iterator[v.Obj]:
         yield from _parameters(one, depth + 1)
 
 
+def optimized_by(optimizer: v.Obj) -> list[v.Value]:
+    """The models whose parameters an optimizer was given; none where it may have been given others."""
+    given = optimizer.args.get("params", 0)
+    found = _modules(given) if given is not None else None
+    return found or []
+
+
+def _modules(value: v.Value, depth: int = 0) -> list[v.Value] | None:
+    if isinstance(value, v.Obj) and tensors.MODULE_OF in value.attrs:
+        of_parameters = value.api == tensors.PARAMETER or value.api.endswith("parameters")
+        return [value.attrs[tensors.MODULE_OF]] if of_parameters else None
+    parts = [one for one in _parts(value) if not isinstance(one, v.Func)]
+    if not parts or depth > _DEEPEST:
+        return None
+    held = [_modules(one, depth + 1) for one in parts]
+    return None if None in held else [one for some in held if some is not None for one in some]
+
+
 def _parts(value: v.Value) -> Iterator[v.Value]:
     if isinstance(value, v.AnyOf):
         yield from value.values
