@@ -171,11 +171,12 @@ _OF_WORKERS = "the RNG states of the loader's persistent workers"
 
 class Passed(NamedTuple):
     """An object of the program that a loop goes through, or that ends it: its class and the place of that, and the
-    attributes that are its state."""
+    attributes that are its state. What ends a loop also has the name that the loop calls it by."""
 
     name: str
     place: tuple[str, int, int]
     attributes: tuple[str, ...]
+    called: str = ""
 
 
 def _place_of(cls: v.Cls) -> tuple[str, int, int]:
@@ -865,11 +866,11 @@ class Checkpoints(
 
     def _stopped_by(self, loop: Loop) -> None:
         """A loop that trains ends when objects of the program say so, which may count for that."""
-        for one, methods in stoppers(self.run, loop):
+        for name, one, methods in stoppers(self.run, loop):
             found = counted_by(self.run, one.cls, methods) if one.birth < loop.start else ()
             if found:
                 place = _place_of(one.cls)
-                self.passed_over.add((Passed(one.cls.cls.name, place, found), loop.key))
+                self.passed_over.add((Passed(one.cls.cls.name, place, found, name), loop.key))
 
     @on_object_attribute("last_epoch")
     def continued(self, event: ObjectAttributeEvent) -> None:
@@ -1621,6 +1622,7 @@ class Checkpoints(
             for one, left in zip(found, parts, strict=True)
             if left
             and one.place[:2] not in self.whole
+            and not (one.called and not self._unsaved(place, loops, {one.called}))
             and not any(
                 named_elsewhere(self.run, by_path[path], one.place, one.attributes)
                 for path in sorted(files)

@@ -26,8 +26,8 @@ _CALLED = "__call__"
 _counting: dict[int, tuple[m.For | m.While, frozenset[str]]] = memo()
 
 
-def stoppers(run: RunView, loop: Loop) -> Iterator[tuple[v.Inst, list[str]]]:
-    """The objects that a loop asks whether it ends, with the methods of them that it calls."""
+def stoppers(run: RunView, loop: Loop) -> Iterator[tuple[str, v.Inst, list[str]]]:
+    """The objects that a loop asks whether it ends, with their names and the methods of them that it calls."""
     found: dict[str, v.Inst] = {}
     for name in _names(loop.stmt):
         while name and name not in found:
@@ -43,7 +43,7 @@ def stoppers(run: RunView, loop: Loop) -> Iterator[tuple[v.Inst, list[str]]]:
             and isinstance(part.func, m.Name)
             and f"{part.func.id}.".startswith(name + ".")
         ]
-        yield one, [method for method in dict.fromkeys(called) if "." not in method]
+        yield name, one, [method for method in dict.fromkeys(called) if "." not in method]
 
 
 @memoized
