@@ -96,6 +96,15 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
     return None
 
 
+def stays_instance(interp: Interp, value: v.Value, cls: v.Value, answer: bool) -> bool:
+    """Whether an option is an instance of a class, or is none, whatever it is given, because its type says so."""
+    kind = _OF_KINDS.get(value.kind) if isinstance(value, v.Lit) else None
+    return kind is not None and instance_of(interp, kind, cls) is answer
+
+
+_OF_KINDS = {"int": v.Lit(1), "float": v.Lit(0.5), "str": v.Lit("text"), "bool": v.Lit(True)}
+
+
 def _is_derived(interp: Interp, classes: list[str], name: str) -> bool | None:
     """Whether a class of modules is one that others, or a class with these bases, are derived from; None for unknown."""
     known = [interp.kb.role(one, "derived-from") for one in classes]

@@ -56,6 +56,7 @@ from d9mlint.interp.kinds import (
     is_abstract,
     is_class,
     kind_of_container,
+    stays_instance,
     subclass_of,
 )
 from d9mlint.interp.known_attributes import has
@@ -768,8 +769,11 @@ def _same_kind(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
 def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if len(args.pos) != 2:
         return v.UNKNOWN
-    answer = instance_of(interp, args.pos[0], args.pos[1])
-    return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
+    given, cls = args.pos
+    answer = instance_of(interp, given, cls)
+    if answer is None:
+        return v.UNKNOWN
+    return v.Lit(answer, "" if stays_instance(interp, given, cls, answer) else v.option_of(given))
 
 
 def _issubclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
