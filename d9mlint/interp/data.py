@@ -29,7 +29,7 @@ from d9mlint.interp.context import ASKED_FOR_FORM
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import ItemEvent, ItemWriteEvent, IterationEvent, OperatorEvent
 from d9mlint.interp.given_instead import unless_option
-from d9mlint.interp.library import index_updates, replacements
+from d9mlint.interp.library import given_files, index_updates, replacements
 from d9mlint.interp.library.given_files import SECTIONS, look_up
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
@@ -693,8 +693,14 @@ def member_by_name(interp: Interp, module: v.Ext | v.Mod, name: v.Value) -> v.Va
 
 def _defined_by_name(owner: v.Mod, name: v.Value) -> v.Value:
     """Objects built by name: anything callable that the module, or the package, defines may be meant, or imports where it
-    defines nothing. How it is called tells more."""
+    defines nothing; of several names that files have, those that are there. How it is called tells more."""
     named = owner.env.all().items()
+    meant = [one.value for one in v.alternatives(name) if isinstance(one, v.Lit)]
+    listed = [
+        x for key, x in named if isinstance(name, v.AnyOf) and len(meant) == len(name.values) and key in meant
+    ]
+    if listed and all(isinstance(one, (v.Cls, v.Func)) for one in listed):
+        return v.candidates(listed)
     held = [x for key, x in named if isinstance(x, (v.Cls, v.Func)) and v.may_be(name, key)]
     found = [x for x in held if _defines(owner, x.mod)] or held
     if not 0 < len(found) <= _MAX_NAMED:
@@ -812,24 +818,25 @@ def are_mappings(value: v.Value) -> bool:
 
 def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
     """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have,
-    and the literals that some have."""
+    and those that some have."""
     if isinstance(value, v.Mapping):
-        return value.items, value.open
+        held = given_files.whole(value)
+        return held.items, held.open
     if not are_mappings(value):
         return {}, True
-    several = [one for one in v.alternatives(value) if isinstance(one, v.Mapping)]
+    several = [given_files.whole(one) for one in v.alternatives(value) if isinstance(one, v.Mapping)]
     is_open = any(one.open for one in several)
-    held: dict[Any, v.Value] = {}
+    found: dict[Any, v.Value] = {}
     more = is_open
     for key in dict.fromkeys(key for one in several for key in one.items):
         there = [one.items[key] for one in several if key in one.items]
         if len(there) == len(several):
-            held[key] = v.join(there)
-        elif not is_open and all(isinstance(x, v.Lit) for one in there for x in v.alternatives(one)):
-            held[key] = maybe_missing(there)
+            found[key] = v.join(there)
+        elif not is_open:
+            found[key] = maybe_missing(there)
         else:
             more = True
-    return held, more
+    return found, more
 
 
 def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:

@@ -133,7 +133,7 @@ from d9mlint.ir.elements import may_call_elements, uses_names_with
 from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.many_rounds import declares_options
 from d9mlint.ir.python_2 import OF_PYTHON_2, is_of_python_2
-from d9mlint.ir.scopes import assigned_names, counts_up, stored_attributes
+from d9mlint.ir.scopes import assigned_names, counts_up, names_of_libraries, stored_attributes
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import at_most, keep_oldest
 from d9mlint.project.entry_points import is_main_test
@@ -1047,7 +1047,16 @@ class Interp:
             return self._by_star(name)
         if name in OF_PYTHON_2 and not (self.branching or self.tried):
             self.infer_releases((_PYTHON_2, {}))
-        return None
+        return self._of_later_cell(name) if self.frame.file.notebook else None
+
+    def _of_later_cell(self, name: str) -> v.Value | None:
+        """A name that the cells of a notebook that stand before do not bind, where a later one imports it from a library:
+        who wrote it ran the cells in another order."""
+        file = self.frame.file
+        module, member = names_of_libraries(self.whole(file)).get(name, ("", ""))
+        if not module or self.find_module(file, module.partition(".")[0]) is not None:
+            return None
+        return v.of_library(f"{module}.{member}") if member else v.Ext(module)
 
     def _by_star(self, name: str) -> v.Value:
         """A name that nothing binds but a module that was not found and of which all names are imported: a customary

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections.abc
+import numbers
 from typing import TYPE_CHECKING
 
 from d9mlint.interp import values as v
@@ -34,6 +36,29 @@ _LITERALS = {
 _ITEMS = {"l": "builtins.list", "t": "builtins.tuple", "s": "builtins.set"}
 
 
+_PROTOCOLS = (
+    "Sequence",
+    "MutableSequence",
+    "Iterable",
+    "Sized",
+    "Collection",
+    "Container",
+    "Mapping",
+    "MutableMapping",
+)
+_ABSTRACT: dict[str, type] = {
+    **{
+        f"{module}.{name}": getattr(collections.abc, name)
+        for module in (collections.abc.__name__, "typing")
+        for name in _PROTOCOLS
+    },
+    **{f"typing.{name}": one for name, one in (("List", list), ("Tuple", tuple), ("Dict", dict))},
+    **{f"numbers.{name}": getattr(numbers, name) for name in ("Number", "Complex", "Real", "Integral")},
+}
+"""Classes of which numbers, texts and containers are, by what these can do."""
+_CONTAINERS = {"l": list, "t": tuple, "s": set}
+
+
 _MAPPINGS = ("builtins.dict", "collections.abc.Mapping", "collections.abc.MutableMapping", "typing.Mapping")
 
 
@@ -63,10 +88,12 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         return None
     name = interp.kb.canonical(cls.name)
     if isinstance(value, v.Lit):
-        kind = _LITERALS.get(name)
-        if kind is None:
+        kind = _LITERALS.get(name) or _ABSTRACT.get(name)
+        if kind is None or (name in _ABSTRACT and isinstance(value.value, v.Sentinel)):
             return None
         return False if kind is type(None) else isinstance(value.value, kind)
+    if isinstance(value, v.Items) and name in _ABSTRACT:
+        return issubclass(_CONTAINERS[value.kind], _ABSTRACT[name])
     if isinstance(value, v.Items):
         return _ITEMS[value.kind] == name if name in _LITERALS else None
     if isinstance(value, v.Mapping) and (not value.attributes or value.cls is not None):
@@ -94,6 +121,15 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
     if isinstance(value, (v.Func, v.Mod)):
         return False if name in _LITERALS else None
     return None
+
+
+def stays_instance(interp: Interp, value: v.Value, cls: v.Value, answer: bool) -> bool:
+    """Whether an option is an instance of a class, or is none, whatever it is given, because its type says so."""
+    kind = _OF_KINDS.get(value.kind) if isinstance(value, v.Lit) else None
+    return kind is not None and instance_of(interp, kind, cls) is answer
+
+
+_OF_KINDS = {"int": v.Lit(1), "float": v.Lit(0.5), "str": v.Lit("text"), "bool": v.Lit(True)}
 
 
 def _is_derived(interp: Interp, classes: list[str], name: str) -> bool | None:

@@ -74,9 +74,9 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
         return None
     if isinstance(value, v.Lit):
         known = (type(value.value).__name__, value.value, value.option)
-        if value.instead is None and not value.choices and not value.never_none:
+        if value.instead is None and not value.choices and not value.never_none and not value.kind:
             return known
-        return (*known, shape(value.instead, depth + 1), value.choices, value.never_none)
+        return (*known, shape(value.instead, depth + 1), value.choices, value.never_none, value.kind)
     if isinstance(value, v.Ext):
         return value.name
     if isinstance(value, v.Obj):

@@ -1,11 +1,13 @@
 """Random values that only name something the program makes: a file, a folder, a run, an address.
 
 By syntax, with the names of what is called resolved as the program has them: a draw names something where all that its
-value comes to, through text, paths and local variables, are arguments that name what is written (role ``named-by``).
+value comes to, through text, paths, local variables and parameters of functions of the program, are arguments that name
+what is written (role ``named-by``).
 """
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
@@ -15,6 +17,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.forms import asked_for_form
+from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import called_name, nodes, parents
 
 if TYPE_CHECKING:
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 _MOST_VARIABLES = 4
 """A name is followed through so many variables."""
+_MOST_FUNCTIONS = 3
+"""A name is followed into so many functions that call each other."""
 _TEXT_OPERATORS = frozenset({"+", "%", "/"})
 _SCALING = frozenset({"*", "+", "-"})
 """Operators by which a random number is made larger with a constant before it is put into a name."""
@@ -39,6 +44,38 @@ def names_only(run: RunView, node: Any) -> bool:
         return False
     uses = _Uses(run)
     return uses.all_name(function, node, 0) and uses.named
+
+
+def names_with_draws_only(run: RunView, node: Any) -> bool:
+    """Whether all that the running function does with a generator, which an expression gives, is to draw what does nothing
+    but name what the program makes."""
+    function, stmt = running(run), run.statement
+    if function is None:
+        return False
+    uses = _Uses(run)
+    above = parents(function)
+    method = above.get(id(node))
+    call = above.get(id(method))
+    if isinstance(method, m.Attr) and isinstance(call, m.Call) and call.func is method:
+        return uses.all_name(function, call, 0) and uses.named
+    if not isinstance(stmt, m.Assign) or stmt.value is not node or len(stmt.targets) != 1:
+        return False
+    target = stmt.targets[0]
+    if not isinstance(target, m.Name) or "." in target.id:
+        return False
+    read = [
+        one
+        for one in nodes(function.body)
+        if isinstance(one, m.Name) and one.id.partition(".")[0] == target.id and one is not target
+    ]
+    calls = [above.get(id(one)) for one in read]
+    if not all(isinstance(call, m.Call) and call.func is one for one, call in zip(read, calls, strict=True)):
+        return False
+    return (
+        is_private(run, function, {target.id})
+        and all(uses.all_name(function, call, 0) for call in calls)
+        and uses.named
+    )
 
 
 def is_left_in_program(run: RunView, node: Any) -> bool:
@@ -163,10 +200,46 @@ def printed_before_failing(run: RunView, function: m.Function) -> frozenset[int]
 
 def _called(run: RunView, call: m.Call) -> str:
     """The same as ``called_in_library``, also for a method of what a function of a library gives: a logger."""
-    found = run.value_of(call.func) if isinstance(call.func, m.Name) else None
-    if isinstance(found, v.Member) and isinstance(found.owner, v.Obj):
-        return f"{found.owner.type or found.owner.api}.{found.name}"
-    return called_in_library(run, call)
+    return _name_of(run, run.value_of(call.func) if isinstance(call.func, m.Name) else None)
+
+
+def _name_of(run: RunView, called: v.Value | None) -> str:
+    if isinstance(called, v.Member) and isinstance(called.owner, v.Obj):
+        return f"{called.owner.type or called.owner.api}.{called.name}"
+    return run.kb.canonical(called.name) if isinstance(called, v.Ext) else ""
+
+
+def _in_module(func: v.Func, name: str) -> v.Value | None:
+    """What stands behind a dotted name in a function that is not running, if it is one of the scopes around it."""
+    head, *rest = name.split(".")
+    if head in own_names(func.fn):
+        return None
+    env: v.Env | None = func.env
+    found: v.Value | None = None
+    while env is not None and found is None:
+        found = env.read(head)
+        env = env.parent
+    if found is None:
+        found = v.Ext(f"builtins.{head}") if hasattr(builtins, head) else None
+    for part in rest:
+        if isinstance(found, v.Ext):
+            found = v.Ext(f"{found.name}.{part}")
+        elif isinstance(found, v.Obj):
+            found = v.Member(found, part)
+        else:
+            found = found.env.read(part) if isinstance(found, v.Mod) else None
+    return found
+
+
+def _parameter(fn: m.Function, call: m.Call, child: Any) -> str | None:
+    """The parameter of a function that a call gives an argument; None for unknown."""
+    if isinstance(child, m.Keyword):
+        return child.name if any(one.name == child.name and one.kind != "p" for one in fn.params) else None
+    if any(isinstance(one, m.Star) for one in call.args):
+        return None
+    index = next((number for number, one in enumerate(call.args) if one is child), None)
+    taken = [one.name for one in fn.params if one.kind in "pa"]
+    return taken[index] if index is not None and index < len(taken) else None
 
 
 def _makes_text(run: RunView, call: m.Call) -> bool:
@@ -186,6 +259,16 @@ class _Uses:
         self._run = run
         self.named = False
         """Whether a value names something; a name may be printed too."""
+        self._func: v.Func | None = None
+        """The function of the program that is looked at, where it is not the running one."""
+        self._depth = 0
+        self._returned = False
+        """Whether that function gives the name."""
+
+    def _value_of(self, node: m.Expr) -> v.Value | None:
+        if not isinstance(node, m.Name):
+            return None
+        return self._run.value_of(node) if self._func is None else _in_module(self._func, node.id)
 
     def all_name(self, function: m.Function, node: Any, depth: int, text: bool = False) -> bool:
         """Follow a value from an expression upwards to where it is used; ``text`` is whether it is a name already."""
@@ -211,6 +294,8 @@ class _Uses:
                 if text and self._is_shown(parent, child):
                     return True
                 answer = self._given(parent, child, named)
+                if answer is False and parent.func is not child:
+                    answer = self._given_to_function(parent, child, text)
                 named = False
                 if answer is not None:
                     self.named = self.named or answer
@@ -224,6 +309,9 @@ class _Uses:
                     return False
             elif isinstance(parent, (m.ExprStmt, m.WithItem)):
                 self.named = self.named or text
+                return text
+            elif isinstance(parent, m.Return) and self._func is not None:
+                self._returned = True
                 return text
             elif isinstance(parent, (m.Assign, m.AnnAssign)):
                 targets = parent.targets if isinstance(parent, m.Assign) else [parent.target]
@@ -262,14 +350,32 @@ class _Uses:
         )
         return all_hold(given, role.when) is True
 
+    def _given_to_function(self, call: m.Call, child: Any, text: bool) -> bool | None:
+        """What a function of the program makes of a value that it is given: the same, by all that it does with it."""
+        func = self._value_of(call.func)
+        if not isinstance(func, v.Func) or func.decorated or func.receiver is not None:
+            return False
+        if self._depth >= _MOST_FUNCTIONS or func.fn.is_generator or func.fn.is_async:
+            return False
+        name = _parameter(func.fn, call, child)
+        if name is None:
+            return False
+        outer = self._func, self._returned
+        self._func, self._returned, self._depth = func, False, self._depth + 1
+        self._run.body(func)
+        answer = self._all_uses_name(func.fn, name, 0, text)
+        returned = self._returned
+        (self._func, self._returned), self._depth = outer, self._depth - 1
+        return (None if returned else True) if answer else False
+
     def _role(self, func: m.Expr, role: Role) -> RoleEntry | None:
         kb = self._run.kb
         name = func.id if isinstance(func, m.Name) else func.name if isinstance(func, m.Attr) else ""
         if isinstance(func, m.Attr) and name == "__init__" and called_name(func.value) == "super":
-            method = self._run.frame.func
+            method = self._run.frame.func if self._func is None else self._func
             bases = method.cls.external_bases() if method is not None and method.cls is not None else []
             return kb.role(kb.canonical(bases[0]), role) if bases else None
-        found = self._run.value_of(func) if isinstance(func, m.Name) else None
+        found = self._value_of(func)
         if isinstance(found, v.Ext):
             return kb.role(kb.canonical(found.name), role)
         if isinstance(found, (v.Func, v.Cls)) or (isinstance(func, m.Name) and "." not in name):
@@ -278,12 +384,13 @@ class _Uses:
 
     def _is_shown(self, call: m.Call, child: Any) -> bool:
         """Whether a call prints an argument, or writes it into a log."""
-        return call.func is not child and _called(self._run, call).startswith(_SHOWING)
+        called = _name_of(self._run, self._value_of(call.func))
+        return call.func is not child and called.startswith(_SHOWING)
 
     def _stored(self, function: m.Function, target: m.Expr, depth: int, text: bool) -> bool:
         """Whether a value names something in all that is done with what it is stored in."""
         if isinstance(target, m.Subscript):
-            holder = self._run.value_of(target.value) if isinstance(target.value, m.Name) else None
+            holder = self._value_of(target.value)
             key = target.index.value if isinstance(target.index, m.Const) else None
             names = (
                 isinstance(holder, v.Ext)
@@ -293,9 +400,13 @@ class _Uses:
             return names
         if not isinstance(target, m.Name) or "." in target.id or depth >= _MOST_VARIABLES:
             return False
+        return self._all_uses_name(function, target.id, depth, text)
+
+    def _all_uses_name(self, function: m.Function, name: str, depth: int, text: bool) -> bool:
+        """Whether all that a function does with what a variable holds is to name something."""
         uses = 0
         for one in nodes(function.body):
-            if not isinstance(one, m.Name) or one.id.partition(".")[0] != target.id:
+            if not isinstance(one, m.Name) or one.id.partition(".")[0] != name:
                 continue
             above = parents(function).get(id(one))
             if isinstance(above, m.Assign) and any(x is one for x in above.targets):
@@ -315,7 +426,8 @@ class _Uses:
             uses += 1
         if not uses:
             return False
-        return not liveness.may_be_shared(self._run.whole(self._run.frame.file), function, {target.id})
+        file = self._run.frame.file if self._func is None else self._func.file
+        return not liveness.may_be_shared(self._run.whole(file), function, {name})
 
     def _is_read_back(self, function: m.Function, name: m.Name, call: Any) -> bool:
         """Whether a call reads the file whose name is in a variable, which the function has written before."""

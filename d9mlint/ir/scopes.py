@@ -179,6 +179,22 @@ def bound_names(facts: m.FileFacts) -> frozenset[str]:
 
 
 @memoized
+def names_of_libraries(facts: m.FileFacts) -> dict[str, tuple[str, str]]:
+    """What the statements of a module import under which names: the module, and its member or nothing. Names that it
+    imports in several ways are left out."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for one in statements(facts.functions[0].body):
+        if isinstance(one, m.Import):
+            for alias in one.names:
+                top = alias.name.partition(".")[0]
+                found.setdefault(alias.asname or top, set()).add((alias.name if alias.asname else top, ""))
+        elif isinstance(one, m.ImportFrom) and not one.level:
+            for alias in one.names:
+                found.setdefault(alias.asname or alias.name, set()).add((one.module, alias.name))
+    return {name: several.pop() for name, several in found.items() if len(several) == 1}
+
+
+@memoized
 def declared_names(facts: m.FileFacts) -> frozenset[str]:
     """All names that functions of a file declare as those of another scope."""
     scopes = (one for fn in facts.functions for one in statements(fn.body) if isinstance(one, m.ScopeDecl))

@@ -16,7 +16,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, DefaultGeneratorEvent, EndEvent, ObjectCallEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import remembered_table
-from d9mlint.interp.naming import module_variable
+from d9mlint.interp.naming import module_variable, names_with_draws_only
 from d9mlint.interp.places import Where
 from d9mlint.interp.rng import GENERATOR_TYPES, all_hold, any_holds, assumed, is_quiet
 from d9mlint.interp.state import SEEDED, Site
@@ -53,7 +53,9 @@ class OwnGenerators(Rule):
             if entry.kind == "generator" and entry.at == "use":
                 self.made.setdefault(self.run.here(call.node), lambda: Where(self.run, call.node, call.api))
             elif entry.kind == "generator" and (
-                self.run.unread(call.node) or is_ignored(self.run, call.node)
+                self.run.unread(call.node)
+                or is_ignored(self.run, call.node)
+                or names_with_draws_only(self.run, call.node)
             ):
                 continue
             elif entry.kind == "generator" and self.run.in_default and self.run.entry is not None:

@@ -56,11 +56,12 @@ from d9mlint.interp.kinds import (
     is_abstract,
     is_class,
     kind_of_container,
+    stays_instance,
     subclass_of,
 )
 from d9mlint.interp.known_attributes import has
+from d9mlint.interp.library import given_files, own_paths, records, reflection
 from d9mlint.interp.library import options as opt
-from d9mlint.interp.library import own_paths, records, reflection
 from d9mlint.interp.library.commands import COMMAND_METHODS
 from d9mlint.interp.library.config_files import STORED
 from d9mlint.interp.library.environments import ENVIRONMENT_MODELS
@@ -768,8 +769,11 @@ def _same_kind(interp: Interp, owner: v.Value, name: str, args: v.Args, node: An
 def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if len(args.pos) != 2:
         return v.UNKNOWN
-    answer = instance_of(interp, args.pos[0], args.pos[1])
-    return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
+    given, cls = args.pos
+    answer = instance_of(interp, given, cls)
+    if answer is None:
+        return v.UNKNOWN
+    return v.Lit(answer, "" if stays_instance(interp, given, cls, answer) else v.option_of(given))
 
 
 def _issubclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
@@ -1024,6 +1028,11 @@ def _namespace_dict(interp: Interp, owner: v.Value, name: str, args: v.Args, nod
             # Where `pop` is given no default, the key is there.
             given = len(args.pos) > 1 or "default" in args.kw
             return found_or(found, default if given or name != "pop" else None)
+        if owner.files[0] and isinstance(default, v.Mapping) and name == "get":
+            # Some of the files that the program is given have it.
+            there = given_files.look_up(owner, key.value)
+            if isinstance(there, v.Mapping):
+                return v.join((there, default))
     named = isinstance(owner, v.Mapping) and isinstance(key, v.Lit)
     callables = (
         [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from d9mlint.interp import values as v
 from d9mlint.interp.library.config_files import INI, JSON, YAML, config_value, files_below, parse_file
 from d9mlint.interp.library.own_paths import JOINED, SAME_PATH, literal_path
+from d9mlint.interp.missing_items import maybe_missing
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -137,6 +138,20 @@ def look_up(value: v.Mapping, key: Any) -> v.Value | None:
         return None
     found = value.items[key] = _agreed(held, f"{prefix}{key}")
     return found
+
+
+def whole(value: v.Mapping) -> v.Mapping:
+    """A configuration of several files with all that any of them has: what is not in all of them may be missing."""
+    files, prefix = value.files
+    if not files or not prefix:
+        return value
+    items = dict(value.items)
+    for name in dict.fromkeys(name for one in files for name in one):
+        if name not in items:
+            items[name] = maybe_missing(
+                [_agreed([one[name] for one in files if name in one], f"{prefix}{name}")]
+            )
+    return v.Mapping(items, attributes=value.attributes)
 
 
 def _agreed(held: list[Any], label: str) -> v.Value:

@@ -141,7 +141,33 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
         options[str(key)] = default if fixed else as_option(interp, default, label, choices)
         if isinstance(owner, v.Obj) and _is_never_none(args, kind):
             options[str(key)] = _never_none(options[str(key)])
+        if isinstance(owner, v.Obj):
+            options[str(key)] = of_kind(options[str(key)], _kind(args, kind))
     return v.NONE
+
+
+def _kind(args: v.Args, action: str) -> str:
+    """The class of Python of what an option is given: what ``type`` makes of a text, or True or False."""
+    if action in ("store_true", "store_false"):
+        return "bool"
+    if action not in ("", "store") or (args.get("action") is not None and not action):
+        return ""
+    made, count = args.get("type"), args.get("nargs")
+    if args.dstar or (count is not None and not (isinstance(count, v.Lit) and count.value == "?")):
+        return ""
+    return conversion(made) if made is not None else "str"
+
+
+def conversion(made: v.Value | None) -> str:
+    """The class of Python that is the type of an option; an empty text for other types."""
+    return made.name.rpartition(".")[2] if isinstance(made, v.Ext) and made.name in _CONVERSIONS else ""
+
+
+def of_kind(value: v.Value, kind: str) -> v.Value:
+    """The default of an option with the class of what is given instead."""
+    if not kind or not isinstance(value, v.Lit) or not value.option or isinstance(value.value, v.Sentinel):
+        return value
+    return v.Lit(value.value, value.option, value.instead, value.choices, value.never_none, kind)
 
 
 def _is_required(label: str, args: v.Args) -> bool:
@@ -522,6 +548,7 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
     if isinstance(name, v.Lit) and isinstance(name.value, str):
         choices = args.get("enum_values", 2) if api.endswith("_enum") else None
         value = as_option(interp, default if default is not None else v.NONE, f"--{name.value}", choices)
+        value = of_kind(value, _KINDS_OF_FLAGS.get(api.rpartition("_")[2], ""))
         required = args.kw.get("required")
         if required is not None and v.truth(required) is True:
             value = _one_of(interp, args, node, args.get("enum_values", 2))
@@ -531,6 +558,16 @@ def define_flag(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
             interp.set_library_attribute(f"{head}.{name.value}", value)
         return holder
     return v.UNKNOWN
+
+
+_KINDS_OF_FLAGS: Final = {
+    "integer": "int",
+    "float": "float",
+    "string": "str",
+    "enum": "str",
+    "bool": "bool",
+    "boolean": "bool",
+}
 
 
 def require_flags(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value:
@@ -581,13 +618,20 @@ def option_params(interp: Interp, func: v.Func) -> v.Args:
                 default = _path_made(interp, kept, default, None) or default
         if isinstance(default, v.Lit):
             option = "--" + param.name.replace("_", "-")
-            by_name[param.name] = v.Lit(None if default.value is ... else default.value, option)
+            value = v.Lit(None if default.value is ... else default.value, option)
+            by_name[param.name] = of_kind(value, _annotated(param))
         else:
             by_name[param.name] = default
     if chosen and (chosen[1:] or chosen[0].chosen):
         others = [({**by_name, func.fn.params[0].name: one.value}, one.chosen) for one in chosen[1:]]
         return ChosenArgs(by_name, chosen[0].chosen, others)
     return v.Args([], by_name)
+
+
+def _annotated(param: m.Param) -> str:
+    """The class of Python that a parameter is declared to be of."""
+    name = param.annotation.id if isinstance(param.annotation, m.Name) else ""
+    return name if f"builtins.{name}" in _CONVERSIONS else ""
 
 
 class ChosenArgs(v.Args):
@@ -744,7 +788,12 @@ def _click_option(interp: Interp, args: v.Args, into: dict[str, v.Value]) -> Non
         elif isinstance(args.kw.get("type"), v.Func):
             made = _typed(interp, args)
             default = default if isinstance(made, v.Obj) else made
-    into[key] = as_option(interp, default, long or key, args.get("type"))
+    into[key] = of_kind(as_option(interp, default, long or key, args.get("type")), _click_kind(args))
+
+
+def _click_kind(args: v.Args) -> str:
+    """The class of Python of what an option of click is given, where its type is written."""
+    return "" if args.dstar or any(name in args.kw for name in _SEVERAL) else conversion(args.kw.get("type"))
 
 
 # -------------------------------------------------------------------------------------- configuration

@@ -29,7 +29,7 @@ def may_be_none(
 ) -> None:
     """Other values, which are not known, may have replaced options: what their types exclude is possible."""
     for key, one in list(held.items()):
-        if isinstance(one, v.Lit) and one.never_none and replaced(key):
+        if isinstance(one, v.Lit) and (one.never_none or one.kind) and replaced(key):
             held[key] = v.Lit(one.value, one.option, one.instead, one.choices)
 
 
@@ -87,7 +87,7 @@ def _replaced(held: Mapping[Any, v.Value], name: v.Value, value: v.Value) -> dic
         key: v.Lit(one.value, one.option or key, one.instead, one.choices)
         for key, one in held.items()
         if isinstance(one, v.Lit)
-        and (not one.option or one.never_none)
+        and (not one.option or one.never_none or one.kind)
         and isinstance(key, str)
         and not key.startswith("__")
         and v.may_be(name, key)
