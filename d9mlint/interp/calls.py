@@ -77,6 +77,7 @@ from d9mlint.interp.data import (
     GIVEN_LATER,
     PART_OF,
     TENSOR,
+    UNKNOWN_KEY,
     derive,
     differing,
     element,
@@ -663,6 +664,8 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             index = len(pos)
         elif param.kind == "w":
             env.vars[name] = v.Mapping(kw, args.dstar)
+            if args.dstar is v.OF_DATA:
+                env.vars[name] = v.Mapping({**kw, (UNKNOWN_KEY, 0): tensors.batch("")}, open=True)
         elif param.kind in ("p", "a") and index < len(pos):
             env.vars[name] = pos[index]
             index += 1
@@ -671,6 +674,8 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
         elif args.star or args.dstar:
             known = any_arguments and isinstance(param.default, m.Name) and param.default.id == name
             env.vars[name] = func.defaults.get(name, v.UNKNOWN) if known else v.UNKNOWN
+            if args.dstar is v.OF_DATA and not args.star:
+                env.vars[name] = _of_data(func.defaults.get(name))
             if name in func.drawn:
                 rng.use_default(interp, [one for one in func.drawn[name] if one.rng == "own"])
         else:
@@ -686,6 +691,14 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             env.vars[name] = tensor
         if env.vars[name] is v.UNKNOWN and name in _KEY_NAMES and interp.uses("jax"):
             env.vars[name] = v.Obj("parameter", KEY)
+
+
+def _of_data(default: v.Value | None) -> v.Value:
+    """A parameter that is given loaded data, or nothing where it has a default: other defaults than ``None`` say that it is
+    something else."""
+    if default is not None and v.is_none(default) is not True:
+        return v.UNKNOWN
+    return tensors.batch("") if default is None else v.join([default, tensors.batch("")])
 
 
 # Names that parameters have in JAX programs when they are keys of its random numbers.

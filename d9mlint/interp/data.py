@@ -831,6 +831,17 @@ def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
     return held, more
 
 
+def more_given(value: v.Value) -> bool:
+    """What ``**value`` gives beside the items that are known: nothing but data, where it is a batch that was loaded, or
+    where all of its items whose names are not known need no gradients."""
+    if isinstance(value, v.Obj):
+        return v.OF_DATA if tensors.detached(value) else True
+    if not isinstance(value, v.Mapping):
+        return True
+    more = _under_unknown_keys(value)
+    return v.OF_DATA if more and all(map(tensors.detached, more)) else True
+
+
 def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:
     """A dictionary takes over the items of one that is not known: where that was loaded, they need no gradients."""
     if isinstance(value, v.Obj) and value.form is not None and value.api == tensors.BATCH:

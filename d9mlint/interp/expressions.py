@@ -33,6 +33,7 @@ from d9mlint.interp.data import (
     is_entropy,
     is_graph_tensor,
     keep_items,
+    more_given,
     own_code,
     part_of,
     rest_of,
@@ -467,7 +468,8 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
             held, more = unpacked(value)
             named = {k: x for k, x in held.items() if isinstance(k, str) and k not in kw}
             kw.update({k: present(x) for k, x in named.items()} if _is_of_library(func) else named)
-            dstar = dstar or more
+            if more:
+                dstar = more_given(value) if dstar is not True else True
     args = v.Args(pos, kw, star, dstar)
     if pos and not star:
         called_with_none(interp, node, func, pos[0])
