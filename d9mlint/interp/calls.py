@@ -656,11 +656,14 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
         pos.insert(0, func.receiver)
     kw = dict(args.kw)
     any_arguments = args.star and args.dstar and not args.pos and not kw
+    of_data = is_of_data(args)
     index = 0
     for param in func.fn.params:
         name = param.name
         if param.kind == "v":
             env.vars[name] = v.Items("t", pos[index:], args.star)
+            if args.star is v.OF_DATA:
+                env.vars[name] = v.Items("t", [*pos[index:], tensors.batch("")], open=True)
             index = len(pos)
         elif param.kind == "w":
             env.vars[name] = v.Mapping(kw, args.dstar)
@@ -674,7 +677,7 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
         elif args.star or args.dstar:
             known = any_arguments and isinstance(param.default, m.Name) and param.default.id == name
             env.vars[name] = func.defaults.get(name, v.UNKNOWN) if known else v.UNKNOWN
-            if args.dstar is v.OF_DATA and not args.star:
+            if of_data:
                 env.vars[name] = _of_data(func.defaults.get(name))
             if name in func.drawn:
                 rng.use_default(interp, [one for one in func.drawn[name] if one.rng == "own"])
@@ -691,6 +694,13 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             env.vars[name] = tensor
         if env.vars[name] is v.UNKNOWN and name in _KEY_NAMES and interp.uses("jax"):
             env.vars[name] = v.Obj("parameter", KEY)
+
+
+def is_of_data(args: v.Args) -> bool:
+    """Whether a call may have further arguments, and all of these are loaded data."""
+    return bool(args.star or args.dstar) and all(
+        one is v.OF_DATA for one in (args.star, args.dstar) if one is not False
+    )
 
 
 def _of_data(default: v.Value | None) -> v.Value:
@@ -1082,7 +1092,8 @@ def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args, options: bool 
         if given is None and index < len(args.pos):
             given = args.pos[index]
         if given is v.UNKNOWN or (given is None and (args.star or args.dstar)):
-            inst.attrs[name] = _as_declared(inst.cls, name)
+            of_data = given is None and is_of_data(args) and inst.cls.find(name) is None
+            inst.attrs[name] = tensors.batch("") if of_data else _as_declared(inst.cls, name)
             continue
         if given is None:
             default = inst.cls.find(name)

@@ -832,20 +832,22 @@ def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
 
 
 def more_given(value: v.Value) -> bool:
-    """What ``**value`` gives beside the items that are known: nothing but data, where it is a batch that was loaded, or
-    where all of its items whose names are not known need no gradients."""
+    """What ``**value`` or ``*value`` gives beside what is known: nothing but data, where it is a batch that was loaded, or
+    where all that it holds without a known name or place needs no gradients."""
     if isinstance(value, v.Obj):
         return v.OF_DATA if tensors.detached(value) else True
-    if not isinstance(value, v.Mapping):
-        return True
-    more = _under_unknown_keys(value)
+    held = value.elts if isinstance(value, v.Items) and value.kind != "s" else []
+    more = _under_unknown_keys(value) if isinstance(value, v.Mapping) else held
     return v.OF_DATA if more and all(map(tensors.detached, more)) else True
 
 
 def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:
     """A dictionary takes over the items of one that is not known: where that was loaded, they need no gradients."""
+    key = (UNKNOWN_KEY, getattr(node, "start", 0))
     if isinstance(value, v.Obj) and value.form is not None and value.api == tensors.BATCH:
-        into[UNKNOWN_KEY, getattr(node, "start", 0)] = tensors.make(tensors.BATCH, value.form, True)
+        into[key] = tensors.make(tensors.BATCH, value.form, True)
+    elif not tensors.detached(value) and any(_is_unknown_key(name) for name, _ in into.items()):
+        into[key] = v.UNKNOWN
 
 
 def _parameter(parameters: v.Obj) -> v.Value:

@@ -451,11 +451,13 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
                     pos.append(value)
                 elif isinstance(value, v.Obj) and collects:
                     pos.extend(parts(value))
-                star = True
+                star = more_given(value) if star is not True else True
         elif star:
             value = interp.eval(arg)
             if in_order:
                 pos.append(value)
+            elif star is not True and not tensors.detached(value):
+                star = True
         else:
             pos.append(interp.eval(arg))
     kw: dict[str, v.Value] = {}

@@ -454,7 +454,8 @@ followed may set others."""
 MORE = "@more"
 """The attribute of an object that says that others have been set under names that are not known."""
 OF_DATA = cast("bool", 4)
-"""``Args.dstar`` of further keyword arguments that are loaded data, which need no gradient: ``model(**batch)``."""
+"""``Args.star`` and ``Args.dstar`` of further arguments that are loaded data, which need no gradients: ``model(*batch)``,
+``model(**batch)``."""
 """Another value of ``open`` that counts as true: there may also be fewer elements than are known, since some are taken out
 in a loop or on one of several paths."""
 
