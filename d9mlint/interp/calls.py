@@ -226,8 +226,8 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         merged = v.Args(
             [*func.args.pos, *args.pos],
             {**func.args.kw, **args.kw},
-            func.args.star or args.star,
-            func.args.dstar or args.dstar,
+            v.more_of(func.args.star, args.star),
+            v.more_of(func.args.dstar, args.dstar),
         )
         return call(interp, func.func, merged, node)
     if isinstance(func, v.AnyOf):

@@ -597,6 +597,11 @@ _NO_KEYWORDS: dict[str, Value] = {}
 """Arguments do not change: those of all calls that have none are the same objects."""
 
 
+def more_of(first: bool, second: bool) -> bool:
+    """What the further arguments of two calls are together: loaded data where none of them is anything else."""
+    return True if first is True or second is True else first or second
+
+
 class Args:
     """Arguments of a call: positional, keyword, and whether unknown ``*`` or ``**`` ones follow."""
 
@@ -618,7 +623,7 @@ class Args:
         """These arguments, with the keywords of a later call in place of those of the same names."""
         if not later.kw and not later.dstar:
             return self
-        return Args(self.pos, {**self.kw, **later.kw}, self.star, self.dstar or later.dstar)
+        return Args(self.pos, {**self.kw, **later.kw}, self.star, more_of(self.dstar, later.dstar))
 
     def get(self, name: str, pos: int | None = None) -> Value | None:
         """The argument by keyword or position; None when surely absent, UNKNOWN when a star may carry it."""
