@@ -3,7 +3,8 @@
 Code that no entry point reaches is judged because something that is not known may call it. Where programs run the file,
 and neither what they reach nor any file beside them names a function in a way that can lead to a call of it, it never
 runs. Names decide: everything that might mean the function counts for it. Where a project has programs, the functions of
-a file that none of them runs and that no file imports never run either.
+a file that none of them runs and that no file imports never run either, nor do those of other files that none of them
+runs where nothing names the function or its class.
 """
 
 from __future__ import annotations
@@ -120,6 +121,8 @@ def never_called(findings: Iterable[Finding], project: Project, searching: Searc
             # What stands in no function runs where the file itself is started.
             if file in left_out and search.is_in_function(kept[place]):
                 kept[place] = _as_advice(kept[place], "no file of the project imports this one")
+            elif search.is_named_nowhere(kept[place]):
+                kept[place] = _as_advice(kept[place], "nothing in the project names it")
             continue
         function = search.around(kept[place])
         if function is not None and search.never_runs(function):
@@ -314,6 +317,40 @@ class Search:
         if any(module.stem in one.imported or module.stem in one.origins for one in others):
             return False
         return not any(self.files[at].notebook and _runs_file(self.files[at], module) for at in self.run)
+
+    def is_named_nowhere(self, finding: Finding) -> bool:
+        """Whether a finding stands in a class or function that nothing in the project names, of a file that no program runs
+        and some file may import: what imports it uses something else of it."""
+        file = self.project.index[finding.path]
+        module = self.files[file]
+        if not self.started or not self.complete or self.configured or module.is_package:
+            return False
+        if os.path.basename(module.path) in NOT_ENTRIES or is_test(module) or TESTS.search(module.relative):
+            return False
+        if self._is_open(file):
+            return False
+        facts = module.facts
+        with at_once():
+            around = [
+                (one.start, index)
+                for index, one in enumerate(facts.functions)
+                if index and one.start <= finding.start < one.end_of_body
+            ]
+        if not around:
+            return False
+        _, index = min(around)
+        function = facts.functions[index]
+        of = facts.classes[function.cls] if function.cls >= 0 else function
+        if of.decorators or of.parent or (isinstance(of, m.Class) and (of.cls >= 0 or of.keywords)):
+            return False
+        own = {at for at, one in enumerate(facts.functions) if at == index or 0 <= one.cls == function.cls}
+        for at in self.with_word(of.name):
+            uses = self.uses_of(at)
+            if of.name in uses.origins or of.name in uses.attributes or of.name in uses.of_modules:
+                return False
+            if any(at != file or place not in own for place, _ in uses.names.get(of.name, ())):
+                return False
+        return True
 
     def never_runs(self, function: Function) -> bool:
         """Whether no program can call a function."""

@@ -111,6 +111,8 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         return
     known_parts = isinstance(value, v.Items) or (isinstance(value, v.Obj) and has_elements(interp, value))
     rest = element(interp, value) if known_parts else v.UNKNOWN
+    if isinstance(value, v.AnyOf) and tensors.detached(value):
+        rest = tensors.batch("")
     if isinstance(value, v.Obj) and is_entropy(value) and not starred:
         for index, one in enumerate(target.elts):
             assign(interp, one, rest_of(interp, value, index))
@@ -120,7 +122,10 @@ def _unpack(interp: Interp, target: m.Seq, value: v.Value) -> None:
         if part is None:
             # One value stands for all that are taken; what is learned of one of them is not so of the others.
             part = tensors.another(rest) if index else rest
-        assign(interp, one, part)
+        if isinstance(one, m.Star) and isinstance(rest, v.Obj) and tensors.detached(rest):
+            assign(interp, one.value, v.Items("l", [part], open=True))
+        else:
+            assign(interp, one, part)
 
 
 def _spread(known: list[v.Value], count: int, starred: int) -> list[v.Value]:

@@ -77,6 +77,7 @@ from d9mlint.interp.data import (
     GIVEN_LATER,
     PART_OF,
     TENSOR,
+    UNKNOWN_KEY,
     derive,
     differing,
     element,
@@ -225,8 +226,8 @@ def _call(interp: Interp, func: v.Value, args: v.Args, node: Any) -> v.Value:
         merged = v.Args(
             [*func.args.pos, *args.pos],
             {**func.args.kw, **args.kw},
-            func.args.star or args.star,
-            func.args.dstar or args.dstar,
+            v.more_of(func.args.star, args.star),
+            v.more_of(func.args.dstar, args.dstar),
         )
         return call(interp, func.func, merged, node)
     if isinstance(func, v.AnyOf):
@@ -655,14 +656,19 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
         pos.insert(0, func.receiver)
     kw = dict(args.kw)
     any_arguments = args.star and args.dstar and not args.pos and not kw
+    of_data = is_of_data(args)
     index = 0
     for param in func.fn.params:
         name = param.name
         if param.kind == "v":
             env.vars[name] = v.Items("t", pos[index:], args.star)
+            if args.star is v.OF_DATA:
+                env.vars[name] = v.Items("t", [*pos[index:], tensors.batch("")], open=True)
             index = len(pos)
         elif param.kind == "w":
             env.vars[name] = v.Mapping(kw, args.dstar)
+            if args.dstar is v.OF_DATA:
+                env.vars[name] = v.Mapping({**kw, (UNKNOWN_KEY, 0): tensors.batch("")}, open=True)
         elif param.kind in ("p", "a") and index < len(pos):
             env.vars[name] = pos[index]
             index += 1
@@ -671,6 +677,8 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
         elif args.star or args.dstar:
             known = any_arguments and isinstance(param.default, m.Name) and param.default.id == name
             env.vars[name] = func.defaults.get(name, v.UNKNOWN) if known else v.UNKNOWN
+            if of_data:
+                env.vars[name] = _of_data(func.defaults.get(name))
             if name in func.drawn:
                 rng.use_default(interp, [one for one in func.drawn[name] if one.rng == "own"])
         else:
@@ -686,6 +694,21 @@ def bind_arguments(interp: Interp, func: v.Func, args: v.Args, env: v.Env) -> No
             env.vars[name] = tensor
         if env.vars[name] is v.UNKNOWN and name in _KEY_NAMES and interp.uses("jax"):
             env.vars[name] = v.Obj("parameter", KEY)
+
+
+def is_of_data(args: v.Args) -> bool:
+    """Whether a call may have further arguments, and all of these are loaded data."""
+    return bool(args.star or args.dstar) and all(
+        one is v.OF_DATA for one in (args.star, args.dstar) if one is not False
+    )
+
+
+def _of_data(default: v.Value | None) -> v.Value:
+    """A parameter that is given loaded data, or nothing where it has a default: other defaults than ``None`` say that it is
+    something else."""
+    if default is not None and v.is_none(default) is not True:
+        return v.UNKNOWN
+    return tensors.batch("") if default is None else v.join([default, tensors.batch("")])
 
 
 # Names that parameters have in JAX programs when they are keys of its random numbers.
@@ -1069,7 +1092,8 @@ def _dataclass_fields(interp: Interp, inst: v.Inst, args: v.Args, options: bool 
         if given is None and index < len(args.pos):
             given = args.pos[index]
         if given is v.UNKNOWN or (given is None and (args.star or args.dstar)):
-            inst.attrs[name] = _as_declared(inst.cls, name)
+            of_data = given is None and is_of_data(args) and inst.cls.find(name) is None
+            inst.attrs[name] = tensors.batch("") if of_data else _as_declared(inst.cls, name)
             continue
         if given is None:
             default = inst.cls.find(name)

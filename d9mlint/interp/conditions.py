@@ -321,6 +321,10 @@ def _pair(op: str, left: v.Value, right: v.Value) -> Outcome:
     identical = _identical(left, right) if op in ("is", "is not", "==", "!=") else None
     if identical is not None:
         return Outcome(identical == (op in ("is", "==")), option)
+    if op in ("is", "is not", "==", "!=") and (
+        _is_no_collection(left, right) or _is_no_collection(right, left)
+    ):
+        return Outcome(op in ("is not", "!="))
     if op in ("in", "not in"):
         found = _contains(left, right)
         return Outcome(None if found is None else found == (op == "in"), option)
@@ -361,6 +365,17 @@ def _identical(left: v.Value, right: v.Value) -> bool | None:
     if v.same(*found):
         return True
     return False if any(isinstance(one, v.Lit) for one in found) else None
+
+
+def _is_no_collection(one: v.Value, other: v.Value) -> bool:
+    """Whether the first of two values is a number, a text or a truth value, and the second a tuple, list or set: these are
+    never equal. What an option gives may be either."""
+    return (
+        isinstance(other, v.Items)
+        and isinstance(one, v.Lit)
+        and not one.option
+        and isinstance(one.value, (bool, int, float, str))
+    )
 
 
 def _contains(left: v.Value, right: v.Value) -> bool | None:

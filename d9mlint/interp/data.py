@@ -839,10 +839,23 @@ def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
     return found, more
 
 
+def more_given(value: v.Value) -> bool:
+    """What ``**value`` or ``*value`` gives beside what is known: nothing but data, where it is a batch that was loaded, or
+    where all that it holds without a known name or place needs no gradients."""
+    if isinstance(value, v.Obj):
+        return v.OF_DATA if tensors.detached(value) else True
+    held = value.elts if isinstance(value, v.Items) and value.kind != "s" else []
+    more = _under_unknown_keys(value) if isinstance(value, v.Mapping) else held
+    return v.OF_DATA if more and all(map(tensors.detached, more)) else True
+
+
 def keep_items(into: MutableMapping[Any, v.Value], value: v.Value, node: Any) -> None:
     """A dictionary takes over the items of one that is not known: where that was loaded, they need no gradients."""
+    key = (UNKNOWN_KEY, getattr(node, "start", 0))
     if isinstance(value, v.Obj) and value.form is not None and value.api == tensors.BATCH:
-        into[UNKNOWN_KEY, getattr(node, "start", 0)] = tensors.make(tensors.BATCH, value.form, True)
+        into[key] = tensors.make(tensors.BATCH, value.form, True)
+    elif not tensors.detached(value) and any(_is_unknown_key(name) for name, _ in into.items()):
+        into[key] = v.UNKNOWN
 
 
 def _parameter(parameters: v.Obj) -> v.Value:

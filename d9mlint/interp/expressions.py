@@ -33,6 +33,7 @@ from d9mlint.interp.data import (
     is_entropy,
     is_graph_tensor,
     keep_items,
+    more_given,
     own_code,
     part_of,
     rest_of,
@@ -450,11 +451,13 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
                     pos.append(value)
                 elif isinstance(value, v.Obj) and collects:
                     pos.extend(parts(value))
-                star = True
+                star = more_given(value) if star is not True else True
         elif star:
             value = interp.eval(arg)
             if in_order:
                 pos.append(value)
+            elif star is not True and not tensors.detached(value):
+                star = True
         else:
             pos.append(interp.eval(arg))
     kw: dict[str, v.Value] = {}
@@ -467,7 +470,8 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
             held, more = unpacked(value)
             named = {k: x for k, x in held.items() if isinstance(k, str) and k not in kw}
             kw.update({k: present(x) for k, x in named.items()} if _is_of_library(func) else named)
-            dstar = dstar or more
+            if more:
+                dstar = more_given(value) if dstar is not True else True
     args = v.Args(pos, kw, star, dstar)
     if pos and not star:
         called_with_none(interp, node, func, pos[0])

@@ -456,6 +456,9 @@ PERHAPS_MORE = cast("bool", 3)
 followed may set others."""
 MORE = "@more"
 """The attribute of an object that says that others have been set under names that are not known."""
+OF_DATA = cast("bool", 4)
+"""``Args.star`` and ``Args.dstar`` of further arguments that are loaded data, which need no gradients: ``model(*batch)``,
+``model(**batch)``."""
 """Another value of ``open`` that counts as true: there may also be fewer elements than are known, since some are taken out
 in a loop or on one of several paths."""
 
@@ -597,6 +600,11 @@ _NO_KEYWORDS: dict[str, Value] = {}
 """Arguments do not change: those of all calls that have none are the same objects."""
 
 
+def more_of(first: bool, second: bool) -> bool:
+    """What the further arguments of two calls are together: loaded data where none of them is anything else."""
+    return True if first is True or second is True else first or second
+
+
 class Args:
     """Arguments of a call: positional, keyword, and whether unknown ``*`` or ``**`` ones follow."""
 
@@ -618,7 +626,7 @@ class Args:
         """These arguments, with the keywords of a later call in place of those of the same names."""
         if not later.kw and not later.dstar:
             return self
-        return Args(self.pos, {**self.kw, **later.kw}, self.star, self.dstar or later.dstar)
+        return Args(self.pos, {**self.kw, **later.kw}, self.star, more_of(self.dstar, later.dstar))
 
     def get(self, name: str, pos: int | None = None) -> Value | None:
         """The argument by keyword or position; None when surely absent, UNKNOWN when a star may carry it."""

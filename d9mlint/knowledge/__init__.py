@@ -51,6 +51,12 @@ def _patterns(names: Mapping[K, list[str]]) -> dict[K, re.Pattern[str]]:
     }
 
 
+def seed_argument(entry: RngEntry) -> str:
+    """The argument that seeds what draws from a global generator without, where a method gives it one later; empty for
+    other entries."""
+    return entry.unless[0].arg if entry.kind == "split" and entry.seeded_by and entry.unless else ""
+
+
 class Knowledge:
     """The knowledge base, indexed for look-ups by name. All look-ups take names as a program imports them."""
 
@@ -401,6 +407,12 @@ class Knowledge:
         """Methods by which generators and objects with one are seeded after they were made."""
         entries = {entry.id: entry for found in self._rng.values() for entry in found}
         return sorted({method for entry in entries.values() for method in entry.seeded_by})
+
+    @cached_property
+    def seeds_given_later(self) -> list[str]:
+        """The arguments for a seed of what a method, or an attribute of that name, gives one after it was made."""
+        entries = {entry.id: entry for found in self._rng.values() for entry in found}
+        return sorted({seed_argument(entry) for entry in entries.values()} - {""})
 
     def may_seed(self, name: str, method: bool) -> bool:
         """Whether a function, or a method, of which only the name is known is named like one that seeds."""

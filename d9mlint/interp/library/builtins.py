@@ -103,7 +103,7 @@ from d9mlint.interp.order_inside import order_inside, sets_in
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, numbers_of, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
-from d9mlint.interp.tensors import LOADED_AS, READ, freeze, require
+from d9mlint.interp.tensors import LOADED_AS, READ, detached, freeze, require
 from d9mlint.interp.text import written
 from d9mlint.interp.usage import set_training
 from d9mlint.ir import nodes as m
@@ -278,6 +278,9 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if isinstance(function, v.Func | v.Partial) and (_are_entries(given) or _are_tensors(given)):
         with interp.within(CALLED_BACK, EACH_ELEMENT):
             return v.Items("l", [interp.call(function, v.Args([one]), node) for one in given.elts])
+    if isinstance(function, v.Func | v.Partial) and _is_data(given):
+        with interp.within(CALLED_BACK, EACH_ELEMENT):
+            return v.Items("l", [interp.call(function, v.Args([element(interp, given)]), node)], open=True)
     if isinstance(function, v.Ext) and function.name == HASHING:
         found = sample(interp, given, _written(node, 1))
         one = found[0] if found else element(interp, given)
@@ -293,6 +296,13 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         if order is not None:
             return v.Items("l", [interp.orders.carried(v.Obj("builtins.list"), order)], True)
     return None
+
+
+def _is_data(value: v.Value) -> bool:
+    """Whether a value is a batch that was loaded, or a list of parts of one."""
+    if isinstance(value, v.Items):
+        return bool(value.open and value.kind != "s" and value.elts) and all(map(detached, value.elts))
+    return isinstance(value, v.Obj) and detached(value)
 
 
 def _are_entries(value: v.Value) -> TypeGuard[v.Items]:
