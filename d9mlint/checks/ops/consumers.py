@@ -139,7 +139,11 @@ class Consumers:
         api = self._kb.canonical(library_name(self._facts(), self._function, call.func.id))
         if self._without_gradient(api) or self._leaves_tensors(api):
             return True
-        return self._kb.tensor(api) is not None and self.all_end(call, names)
+        known = self._kb.tensor(api)
+        if known is None:
+            return False
+        cast = known.dtype == "argument" and any(map(_is_integer, _given(call, 1)))
+        return cast or self.all_end(call, names)
 
     def _leaves_tensors(self, api: str) -> bool:
         """Whether a function prints what it is given, or gives a text or a number of Python."""
@@ -210,8 +214,9 @@ class Consumers:
         )
 
 
-def _given(call: m.Call) -> list[m.Expr]:
-    return [*call.args[:1], *(one.value for one in call.keywords if one.name == "dtype")]
+def _given(call: m.Call, first: int = 0) -> list[m.Expr]:
+    """What may say the element type of the result: the first argument of a method, the second one of a function."""
+    return [*call.args[first : first + 1], *(one.value for one in call.keywords if one.name == "dtype")]
 
 
 def _is_text(node: Any) -> bool:
