@@ -9,6 +9,7 @@ from d9mlint.checks.xla_devices import FLAGS
 from d9mlint.interp import values as v
 from d9mlint.interp.context import TAKEN_UP
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
+from d9mlint.interp.library.options import OTHER_THAN
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import marks_path
 
@@ -43,7 +44,7 @@ class LateVariables(Rule):
         """A variable is set."""
         name, value, node = event
         reader = READ_BY.get(name)
-        if reader is None:
+        if reader is None or _is_put_back(name, value):
             return
         library = "torch.compile" if reader[0] == "torch" else reader[0]
         if library in self.used:
@@ -57,6 +58,13 @@ class LateVariables(Rule):
                 subject=name,
                 remedy=("flags",) if doubtful else (),
             )
+
+
+def _is_put_back(name: str, value: v.Value) -> bool:
+    """Whether a variable is given what it had when it was read, also where a test says that it had something."""
+    if isinstance(value, v.Obj):
+        value = value.attrs.get(OTHER_THAN, value)
+    return isinstance(value, v.Lit) and value.option == f"${name}" and not value.value
 
 
 def _has_doubtful_flags(value: v.Value) -> bool:
