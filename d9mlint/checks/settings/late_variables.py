@@ -37,7 +37,15 @@ class LateVariables(Rule):
             return
         for library, prefix in _READERS:
             if call.api.startswith(prefix):
-                self.used.setdefault(library, True)
+                self.used.setdefault(f"{library}{self._root()}", True)
+
+    def _root(self) -> str:
+        """In code that no entry point reaches: the function that is looked at, as nobody is seen to call one behind another.
+        Empty for the body of a module, which runs first, and in a program."""
+        if self.run.entry is not None:
+            return ""
+        root = next((frame for frame in self.run.stack() if frame.func is not None), None)
+        return f" {root.file.path}:{root.func.fn.start}" if root is not None and root.func is not None else ""
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
@@ -47,7 +55,7 @@ class LateVariables(Rule):
         if reader is None or _is_put_back(name, value):
             return
         library = "torch.compile" if reader[0] == "torch" else reader[0]
-        if library in self.used:
+        if library in self.used or f"{library}{self._root()}" in self.used:
             doubtful = name == FLAGS and _has_doubtful_flags(value)
             without = f" without the flags that this {reader[0]} does not know: it aborts on them"
             self.report(
