@@ -492,6 +492,28 @@ def test_switches_with_else_are_unsafe_to_change(run: Run, project: Project) -> 
     assert (root / "train.py").read_text() == code
 
 
+def test_what_a_pool_runs_is_not_renamed(project: Project) -> None:
+    """The finding is about the draw, and names the method of the pool."""
+    code = """\
+import random
+from multiprocessing import Pool
+
+
+def work(item):
+    return item, random.choice([1, 2, 3])
+
+
+if __name__ == "__main__":
+    random.seed(0)
+    with Pool(2) as pool:
+        print([one for one in pool.imap_unordered(work, range(4))])
+"""
+    fixed = _after(project, code, "DET211")
+    assert "random.choice(" in fixed and "random.imap(" not in fixed
+    collected = code.replace("random.choice([1, 2, 3])", "item")
+    assert "in pool.imap(work" in _after(project, collected, "DET211")
+
+
 def test_fixes_can_be_chosen_by_rule(run: Run, project: Project) -> None:
     code = "import numpy as np\n\nrng = np.random.default_rng()\nprint(np.random.rand(), rng.random())\n"
     root = project({"a.py": code})

@@ -198,6 +198,9 @@ _READ_BY_TEXT = ATTRIBUTES_BY_TEXT - {"pickle", "__getstate__"}
 """Names in files that may reach parts of a graph, which cannot be pickled, without naming attributes."""
 _STEPS_DEPTH = 4
 _TAKEN = "gradient"
+_STATE_GRADIENTS = "grads"
+"""The argument of ``apply_gradients`` in which a training state of JAX is given gradients; TensorFlow's is
+``grads_and_vars``."""
 _KERAS_ONLY = ("fit_generator", "train_on_batch")
 """Methods of models of Keras whose names no other library has."""
 _TF_LIBRARIES = ("tf.", "keras.", "keras_hub.", "keras_nlp.", "keras_cv.")
@@ -615,6 +618,8 @@ class Activity:
     @on_method("minimize", "apply_gradients", "gradient")
     def tf_train(self, call: CallEvent) -> None:
         """An optimizer steps."""
+        if _STATE_GRADIENTS in call.args.kw:
+            return
         types = owner_types(self._interp, call.owner) if call.owner is not None else []
         if self._interp.uses("tensorflow") and (_unknown(types) or types[0].startswith(_TF_LIBRARIES)):
             name = call.api.rpartition(".")[2]

@@ -14,7 +14,7 @@ from d9mlint.interp.drawn_fractions import only_outcome
 from d9mlint.interp.dtype_tests import never_of_type
 from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
-from d9mlint.interp.kinds import has_weight, same_class
+from d9mlint.interp.kinds import has_weight, instance_of, same_class
 from d9mlint.interp.known_attributes import has
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
 from d9mlint.interp.missing_items import is_there, may_be_missing
@@ -626,18 +626,24 @@ def _implied(
 
 
 _ASKED = ("object", "name")
-"""What ``hasattr`` is called with."""
+"""What ``hasattr`` is called with, and ``isinstance`` with a class for the name."""
+_ASKING = ("hasattr", "isinstance")
 
 
 def _narrow_attribute(interp: Interp, test: m.Call, outcome: bool) -> list[tuple[Place, v.Value]]:
-    """What ``hasattr(x, "name")`` says of a name that stands for one of several objects of the project."""
-    if not isinstance(test.func, m.Name) or test.func.id != "hasattr" or len(test.args) != len(_ASKED):
+    """What ``hasattr(x, "name")`` says of a name that stands for one of several objects of the project, and
+    ``isinstance(x, kind)`` of one that stands for one of several values."""
+    if not isinstance(test.func, m.Name) or test.func.id not in _ASKING or len(test.args) != len(_ASKED):
         return []
     place, name = test.args
-    if not isinstance(place, m.Name) or not isinstance(name, m.Const) or not isinstance(name.value, str):
+    if not isinstance(place, m.Name):
         return []
     known = interp.eval(place)
     if not isinstance(known, v.AnyOf) or known.option:
+        return []
+    if test.func.id == "isinstance":
+        return _narrow_kind(interp, place, known, interp.eval(name), outcome)
+    if not isinstance(name, m.Const) or not isinstance(name.value, str):
         return []
     other = not outcome
     kept = [
@@ -645,6 +651,14 @@ def _narrow_attribute(interp: Interp, test: m.Call, outcome: bool) -> list[tuple
         for one in known.values
         if not isinstance(one, v.Inst) or has(interp, one, name.value) is not other
     ]
+    return [(place, v.join(kept))] if kept and len(kept) < len(known.values) else []
+
+
+def _narrow_kind(
+    interp: Interp, place: m.Name, known: v.AnyOf, kind: v.Value, outcome: bool
+) -> list[tuple[Place, v.Value]]:
+    other = not outcome
+    kept = [one for one in known.values if instance_of(interp, one, kind) is not other]
     return [(place, v.join(kept))] if kept and len(kept) < len(known.values) else []
 
 

@@ -2096,10 +2096,15 @@ class Interp:
         """The module that is meant where the program has extended the search path, the module found first lacks what is
         imported, and one other file of that name defines it."""
         file, name = self.frame.file, stmt.module
-        if "." in name or not self.uses(SEARCH_PATH):
+        if "." in name:
+            return None
+        names = [alias.name for alias in stmt.names]
+        inner = self._inner_namesake(file, name, names)
+        if inner is not None:
+            return self.import_found(inner, name)
+        if not self.uses(SEARCH_PATH):
             return None
         found = self.find_module(file, name)
-        names = [alias.name for alias in stmt.names]
         if found is None or found.file is None or found.file.is_package or "*" in names:
             return None
         if found.file.defines(names) or (found.file is not file and not found.file.lacks(names)):
@@ -2111,6 +2116,21 @@ class Interp:
         if len(meant) != 1:
             return None
         return self.import_found(self.modules.found(meant[0]), name)
+
+    def _inner_namesake(self, file: ModuleFile, name: str, names: Sequence[str]) -> Found | None:
+        """The module in a package of its name that defines what is imported, where the package surely lacks it: the import
+        raises unless the program is started with the directory of the package on its path."""
+        found = self.find_module(file, name)
+        if found is None or found.file is None or not found.file.is_package or found.file is file:
+            return None
+        inner = self.modules.at(found.directory, [name])
+        if inner is None or inner.file is None or inner.file in (file, found.file):
+            return None
+        # An edit of these files may change the answer.
+        self.trail += [FUNCTIONS.number((one.path, 0)) for one in (found.file, inner.file)]
+        if not inner.file.defines(names) or not found.file.lacks(names):
+            return None
+        return inner if all(self.modules.at(found.directory, [one]) is None for one in names) else None
 
     def _import_elsewhere(self, stmt: m.ImportFrom) -> v.Mod | None:
         """A module that is on no usual search path, where one file of the project has its name and defines what is

@@ -106,6 +106,9 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         return _is_derived(interp, bases, name) if bases else False if name in _LITERALS else None
     if isinstance(value, v.Obj) and value.type == TENSOR and not value.likely:
         return name == TENSOR if name in _LITERALS else None
+    if isinstance(value, v.Obj) and (made := interp.kb.role(value.api, "allocates")) is not None:
+        own = ARRAY if made.library == "numpy" else TENSOR
+        return name == own if name in _LITERALS or name in _MAPPINGS else None
     if isinstance(value, v.Obj) and value.api.rpartition(".")[2].islower() and computes(interp.kb, value.api):
         # A tensor is an instance of no other class that calls are known to give.
         return False if name in interp.kb.result_classes and not name.endswith("Tensor") else None

@@ -39,6 +39,7 @@ __all__ = ["Knowledge", "KnowledgeError", "RulePage", "load"]
 
 
 COLUMN = ".column[]"
+_EARLIER = "tf.compat.v1."
 _MODULE = "(_*[a-z0-9][^.]*)"
 """The name of a module, which no class has."""
 K = TypeVar("K")
@@ -573,8 +574,11 @@ class Knowledge:
         return found
 
     def tensor(self, canonical: str) -> TensorEntry | None:
-        """What is known of the tensor that a call gives."""
-        return self._tensors.get(canonical)
+        """What is known of the tensor that a call gives: by the names of TensorFlow 1, what is known by those of today."""
+        found = self._tensors.get(canonical)
+        if found is None and canonical.startswith(_EARLIER):
+            found = self._tensors.get(self.canonical("tf." + canonical[len(_EARLIER) :]))
+        return found
 
     def device(self, canonical: str) -> DeviceEntry | None:
         """The device that the value of a call or attribute names."""

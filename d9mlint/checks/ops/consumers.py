@@ -2,9 +2,9 @@
 
 The backward pass of an op runs where the gradient of something that its result went into is taken. There is none
 behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``), and what
-leaves PyTorch: ``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the
-function. By syntax alone; what is not seen here keeps the gradient. What a function returns goes on in its callers
-(``d9mlint.checks.callers``).
+leaves PyTorch, as what is printed or written into a text: ``F.interpolate(x).long()`` never runs the backward pass of the
+interpolation, whoever calls the function. By syntax alone; what is not seen here keeps the gradient. What a function
+returns goes on in its callers (``d9mlint.checks.callers``).
 """
 
 from __future__ import annotations
@@ -77,15 +77,17 @@ class Consumers:
         parent = self._above.get(id(node))
         if isinstance(parent, m.Attr):
             return self._attribute(parent, parent.name, names)
-        if isinstance(parent, m.Compare):
+        if isinstance(parent, m.Compare | m.FString):
             return True
         if isinstance(parent, m.Unary):
             return parent.op == "not" or self.all_end(parent, names)
         if isinstance(parent, m.Subscript):
             # An index has no gradient.
             return parent.index is node or self.all_end(parent, names)
+        if isinstance(parent, m.Seq) and _is_formatted(parent, self._above.get(id(parent))):
+            return True
         if isinstance(parent, m.BinOp):
-            return self.all_end(parent, names)
+            return _is_formatted(node, parent) or self.all_end(parent, names)
         if isinstance(parent, m.Call) and any(one is node for one in parent.args):
             return self._argument(parent, names)
         if isinstance(parent, m.Assign) and parent.value is node and len(parent.targets) == 1:
@@ -133,11 +135,22 @@ class Consumers:
     def _argument(self, call: m.Call, names: int) -> bool:
         """What is done with the result of a function that is given a tensor."""
         if not isinstance(call.func, m.Name):
-            return False
+            return isinstance(call.func, m.Attr) and call.func.name == "format" and _is_text(call.func.value)
         api = self._kb.canonical(library_name(self._facts(), self._function, call.func.id))
-        if self._without_gradient(api):
+        if self._without_gradient(api) or self._leaves_tensors(api):
             return True
-        return self._kb.tensor(api) is not None and self.all_end(call, names)
+        known = self._kb.tensor(api)
+        if known is None:
+            return False
+        cast = known.dtype == "argument" and any(map(_is_integer, _given(call, 1)))
+        return cast or self.all_end(call, names)
+
+    def _leaves_tensors(self, api: str) -> bool:
+        """Whether a function prints what it is given, or gives a text or a number of Python."""
+        full = api if not api or "." in api else f"builtins.{api}"
+        return self._kb.call_is("tells", full) or any(
+            self._kb.role(full, role) is not None for role in ("makes-text", "gives-number")
+        )
 
     def _without_gradient(self, api: str) -> bool:
         known = self._kb.tensor(api)
@@ -201,8 +214,18 @@ class Consumers:
         )
 
 
-def _given(call: m.Call) -> list[m.Expr]:
-    return [*call.args[:1], *(one.value for one in call.keywords if one.name == "dtype")]
+def _given(call: m.Call, first: int = 0) -> list[m.Expr]:
+    """What may say the element type of the result: the first argument of a method, the second one of a function."""
+    return [*call.args[first : first + 1], *(one.value for one in call.keywords if one.name == "dtype")]
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, m.FString) or (isinstance(node, m.Const) and isinstance(node.value, str))
+
+
+def _is_formatted(node: Any, parent: Any) -> bool:
+    """Whether a value is written into a text: `"%.3f" % loss`."""
+    return isinstance(parent, m.BinOp) and parent.op == "%" and parent.right is node and _is_text(parent.left)
 
 
 def _is_integer(node: m.Expr) -> bool:

@@ -9,6 +9,7 @@ from d9mlint.checks.xla_devices import FLAGS
 from d9mlint.interp import values as v
 from d9mlint.interp.context import TAKEN_UP
 from d9mlint.interp.events import CallEvent, EnvironmentEvent
+from d9mlint.interp.library.options import OTHER_THAN
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.interp.memory import marks_path
 
@@ -36,17 +37,25 @@ class LateVariables(Rule):
             return
         for library, prefix in _READERS:
             if call.api.startswith(prefix):
-                self.used.setdefault(library, True)
+                self.used.setdefault(f"{library}{self._root()}", True)
+
+    def _root(self) -> str:
+        """In code that no entry point reaches: the function that is looked at, as nobody is seen to call one behind another.
+        Empty for the body of a module, which runs first, and in a program."""
+        if self.run.entry is not None:
+            return ""
+        root = next((frame for frame in self.run.stack() if frame.func is not None), None)
+        return f" {root.file.path}:{root.func.fn.start}" if root is not None and root.func is not None else ""
 
     @on(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
         name, value, node = event
         reader = READ_BY.get(name)
-        if reader is None:
+        if reader is None or _is_put_back(name, value):
             return
         library = "torch.compile" if reader[0] == "torch" else reader[0]
-        if library in self.used:
+        if library in self.used or f"{library}{self._root()}" in self.used:
             doubtful = name == FLAGS and _has_doubtful_flags(value)
             without = f" without the flags that this {reader[0]} does not know: it aborts on them"
             self.report(
@@ -57,6 +66,13 @@ class LateVariables(Rule):
                 subject=name,
                 remedy=("flags",) if doubtful else (),
             )
+
+
+def _is_put_back(name: str, value: v.Value) -> bool:
+    """Whether a variable is given what it had when it was read, also where a test says that it had something."""
+    if isinstance(value, v.Obj):
+        value = value.attrs.get(OTHER_THAN, value)
+    return isinstance(value, v.Lit) and value.option == f"${name}" and not value.value
 
 
 def _has_doubtful_flags(value: v.Value) -> bool:

@@ -288,6 +288,9 @@ def input_order(context: Context, finding: Finding) -> Fix | None:
     code, call = found
     name = finding.subject.rpartition(".")[2]
     if name == "imap_unordered":
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != name:
+            # The finding is about what a function draws that it runs.
+            return None
         return made("use `imap`", changes.rename_called(code, call, "imap"))
     if name != "as_completed" or len(call.args) != 1 or call.keywords:
         return None
