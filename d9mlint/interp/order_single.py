@@ -12,7 +12,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import called_name, nodes, parents, statements, variables
+from d9mlint.ir.traversal import alike, called_name, nodes, parents, statements, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -27,6 +27,7 @@ _PATHS = frozenset({"text", "path"})
 NAMES_OF_WALK = "names of a walk"
 """What stands for the names of the files, or of the folders, in one folder of a walk."""
 _MOST_NAMES = 4
+_AROUND = frozenset({"iter", "list", "reversed", "sorted", "tuple"})
 _JOINING = frozenset({"os.path.join", "builtins.str", "pathlib.Path", "pathlib.PurePath"})
 
 
@@ -198,24 +199,76 @@ def _gives_whole(node: m.Comp) -> bool:
 
 
 def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
-    """Whether the function asks if a variable has one entry, and not only whether it has any."""
+    """Whether the function asks if a variable has one entry, or what a call gives that it writes again, and not only
+    whether there is any."""
+    listing: m.Expr = _inside(entries)
     while isinstance(entries, m.Call) and len(entries.args) == 1:
         # `iter(files)`, `list(files)`
         entries = entries.args[0]
-    if fn is None or not isinstance(entries, m.Name):
+    asked = [one for one in (entries, listing) if isinstance(one, (m.Name, m.Call))]
+    if fn is None or not asked:
         return False
     demanded = {
         id(one) for stmt in nodes(fn.body) if isinstance(stmt, m.Assert) for one in nodes([stmt.test])
     }
     return any(
         isinstance(one, m.Compare)
-        and isinstance(one.left, m.Call)
-        and called_name(one.left) == "len"
-        and any(isinstance(given, m.Name) and given.id == entries.id for given in one.left.args)
         and len(one.ops) == 1
         and _asks_for_one(one.ops[0], one.comparators[0], id(one) in demanded)
+        and any(_is_count_of(fn, one.left, given) for given in asked)
         for one in nodes(fn.body)
     )
+
+
+def _inside(entries: m.Expr) -> m.Expr:
+    """What ``list(...)`` and the like are put around."""
+    while isinstance(entries, m.Call) and called_name(entries) in _AROUND and len(entries.args) == 1:
+        entries = entries.args[0]
+    return entries
+
+
+def _is_count_of(fn: m.Function, count: m.Expr, entries: m.Name | m.Call) -> bool:
+    """Whether an expression is the number of entries of this variable, or of what a call gives that is written so."""
+    if isinstance(count, m.Name):
+        # `count = len(os.listdir(folder))`
+        count = _only_value(fn, count.id) or count
+    if not isinstance(count, m.Call) or called_name(count) != "len":
+        return False
+    if isinstance(entries, m.Name):
+        return any(isinstance(given, m.Name) and given.id == entries.id for given in count.args)
+    return any(_gives_the_same(fn, _inside(given), entries) for given in count.args)
+
+
+def _gives_the_same(fn: m.Function, one: m.Expr, other: m.Call) -> bool:
+    """Whether a function writes the same call once more, with the same arguments."""
+    if isinstance(one, m.Name):
+        # `files = os.listdir(folder)`
+        one = _only_value(fn, one.id) or one
+        one = _inside(one)
+    return alike(one, other) and all(_is_given_once(fn, name) for name in _names_in(other))
+
+
+def _names_in(node: m.Expr) -> set[str]:
+    return {part.id.partition(".")[0] for part in nodes([node]) if isinstance(part, m.Name)}
+
+
+def _is_given_once(fn: m.Function, name: str) -> bool:
+    """Whether a variable has one value while a function runs."""
+    given = sum(
+        1
+        for one in statements(fn.body)
+        if isinstance(one, (m.Assign, m.AugAssign, m.For))
+        for target in _targets(one)
+        if target.partition(".")[0] == name
+    )
+    return given <= (0 if any(param.name == name for param in fn.params) else 1)
+
+
+def _targets(stmt: m.Assign | m.AugAssign | m.For) -> set[str]:
+    names: set[str] = set()
+    for one in stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]:
+        target_names(one, names)
+    return names
 
 
 def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
