@@ -136,12 +136,12 @@ def _names_one(interp: Interp, test: m.Expr, outcome: bool, entry: Entry, assign
         return False
     sides = (test.left, other)
     return any(
-        _is_entry(interp, side, entry) and _is_fixed(interp, rest, {*assigned, entry.variable})
+        is_entry(interp, side, entry) and _is_fixed(interp, rest, {*assigned, entry.variable})
         for side, rest in (sides, sides[::-1])
     )
 
 
-def _is_entry(interp: Interp, node: m.Expr, entry: Entry) -> bool:
+def is_entry(interp: Interp, node: m.Expr, entry: Entry) -> bool:
     """Whether an expression is different in each round: the element itself, or the last part of its path."""
     if isinstance(node, m.Name):
         return node.id == entry.variable or (entry.by_name and node.id == f"{entry.variable}.{_NAME}")

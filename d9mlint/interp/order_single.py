@@ -118,7 +118,7 @@ def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> 
         if isinstance(value, v.Lit) and isinstance(value.value, (str, int)):
             yield str(value.value)
             return
-        made = _only_value(fn, node.id) if isinstance(node, m.Name) and names < _MOST_NAMES else None
+        made = only_value(fn, node.id) if isinstance(node, m.Name) and names < _MOST_NAMES else None
         if made is None:
             yield None
         else:
@@ -149,7 +149,7 @@ def is_joined(interp: Interp, node: m.Call) -> bool:
     return isinstance(called, v.Ext) and interp.kb.canonical(called.name) in _JOINING
 
 
-def _only_value(fn: m.Function | None, name: str) -> m.Expr | None:
+def only_value(fn: m.Function | None, name: str) -> m.Expr | None:
     """What a function gives a variable, if it does so in one place."""
     if fn is None or any(param.name == name for param in fn.params):
         return None
@@ -172,7 +172,7 @@ def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | No
             value = interp.eval(node)
             if isinstance(value, v.Items) and value.kind == "s":
                 return True
-            node = _only_value(fn, node.id)
+            node = only_value(fn, node.id)
         elif isinstance(node, m.Call) and node.args and isinstance(node.func, m.Name):
             called = interp.eval(node.func)
             entry = interp.kb.order(interp.kb.canonical(called.name)) if isinstance(called, v.Ext) else None
@@ -231,7 +231,7 @@ def _is_count_of(fn: m.Function, count: m.Expr, entries: m.Name | m.Call) -> boo
     """Whether an expression is the number of entries of this variable, or of what a call gives that is written so."""
     if isinstance(count, m.Name):
         # `count = len(os.listdir(folder))`
-        count = _only_value(fn, count.id) or count
+        count = only_value(fn, count.id) or count
     if not isinstance(count, m.Call) or called_name(count) != "len":
         return False
     if isinstance(entries, m.Name):
@@ -243,7 +243,7 @@ def _gives_the_same(fn: m.Function, one: m.Expr, other: m.Call) -> bool:
     """Whether a function writes the same call once more, with the same arguments."""
     if isinstance(one, m.Name):
         # `files = os.listdir(folder)`
-        one = _only_value(fn, one.id) or one
+        one = only_value(fn, one.id) or one
         one = _inside(one)
     return alike(one, other) and all(_is_given_once(fn, name) for name in _names_in(other))
 
@@ -332,7 +332,7 @@ def _last_name(interp: Interp, pattern: m.Expr) -> str:
     """The last part of a path, with a mark for what is not known in it."""
     fn = running(interp)
     for _ in range(_MOST_NAMES):
-        made = _only_value(fn, pattern.id) if isinstance(pattern, m.Name) else None
+        made = only_value(fn, pattern.id) if isinstance(pattern, m.Name) else None
         if made is not None:
             pattern = made
         elif isinstance(pattern, m.Call) and is_joined(interp, pattern):

@@ -31,6 +31,7 @@ from d9mlint.interp import (
     order_growth,
     order_identifiers,
     order_inside,
+    order_keyed,
     order_lone,
     order_looks,
     order_positions,
@@ -1340,9 +1341,13 @@ class Orders:
         if around is not None and interp.guessing and _is_of_unknown(interp, kept):
             # Each round may have another object.
             return kept, None
-        if around is not None and kind == NESTED:
+        if around is not None and kind == NESTED and not self._have_own_items(interp, kept.birth, inner):
             around = Order(around.keys, NESTED)
         return kept, around
+
+    def _have_own_items(self, interp: Interp, birth: int, inner: Any) -> bool:
+        """Whether each round of the loops that are younger than a container adds to its own item of that."""
+        return all(order_keyed.has_own_item(interp, loop, inner) for loop in self.loops if birth < loop.start)
 
     def item_grown(self, interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
         """``lists[index] += value``: the list that is there grows, or one of which nothing is known."""
