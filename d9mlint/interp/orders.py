@@ -831,6 +831,10 @@ class Orders:
             ):
                 self._take_turns(given)
                 return result
+            if api == "builtins.next" and given is not None and isinstance(_argument_node(node, 0), m.Call):
+                # `next(iter(files))`: no other part of the program goes on with what is left.
+                if self._is_only_shown(interp, node, given):
+                    return result
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
                 use = use_of_array(interp, node, args.get("", 0), running(interp))
@@ -1479,15 +1483,21 @@ class Orders:
             return self.carried(result, order)
         if self._belongs(index, order):
             return result
-        if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
-            interp, node, running(interp)
-        ):
-            self._shown(interp, order)
+        if self._is_only_shown(interp, node, order):
             return v.UNKNOWN if result is value else result
         if order_looks.is_only_raised(interp, node, running(interp)):
             return result
         self.decide(order)
         return result
+
+    def _is_only_shown(self, interp: Interp, node: Any, order: Order) -> bool:
+        """Whether one entry of a listing is only looked at; where it is shown, that is noted."""
+        if any(key[0] != "DET209" for key in order.keys) or not order_looks.is_only_shown(
+            interp, node, running(interp)
+        ):
+            return False
+        self._shown(interp, order)
+        return True
 
     def _belongs(self, index: v.Value, order: Order) -> bool:
         """Whether an index is the number of the round of a loop over something in the same order: what it takes belongs to
