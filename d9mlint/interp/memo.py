@@ -76,7 +76,7 @@ def shape(value: v.Value | None, depth: int = 0) -> Any:
         known = (type(value.value).__name__, value.value, value.option)
         if value.instead is None and not value.choices and not value.never_none:
             return known
-        return (*known, shape(value.instead, depth + 1), value.choices, value.never_none)
+        return (*known, shape(value.instead, depth + 1), value.choices, value.never_none, value.single)
     if isinstance(value, v.Ext):
         return value.name
     if isinstance(value, v.Obj):

@@ -51,9 +51,10 @@ UNKNOWN = Unknown()
 class Lit:
     """A literal value. ``option`` names the command-line or configuration option whose default it is, or by whose default
     it is there; ``instead`` is what the program puts in its place if that is given, where that is an object; ``choices``
-    are the values that the option takes, where they are known; ``never_none`` says that it has no way to be None."""
+    are the values that the option takes, where they are known; ``never_none`` says that it has no way to be None, and
+    ``single`` that what is given for it is one number, text or truth value, no list of them."""
 
-    __slots__ = ("choices", "instead", "never_none", "option", "value")
+    __slots__ = ("choices", "instead", "never_none", "option", "single", "value")
 
     def __init__(
         self,
@@ -62,12 +63,14 @@ class Lit:
         instead: Value | None = None,
         choices: tuple[Any, ...] = (),
         never_none: bool = False,
+        single: bool = False,
     ) -> None:
         self.value = value
         self.option = option
         self.instead = instead
         self.choices = choices
         self.never_none = never_none
+        self.single = single
 
     def __repr__(self) -> str:
         return f"Lit({self.value!r}{', ' + self.option if self.option else ''})"

@@ -769,7 +769,24 @@ def _isinstance(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | 
     if len(args.pos) != 2:
         return v.UNKNOWN
     answer = instance_of(interp, args.pos[0], args.pos[1])
+    if (
+        answer is False
+        and isinstance(args.pos[0], v.Lit)
+        and args.pos[0].single
+        and _are_containers(args.pos[1])
+    ):
+        # Nor is it one where the option is given.
+        return v.FALSE
     return v.UNKNOWN if answer is None else v.Lit(answer, v.option_of(args.pos[0]))
+
+
+_OF_SEVERAL = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset"))
+
+
+def _are_containers(classes: v.Value) -> bool:
+    """Whether a class, or each one of several, is a container of Python."""
+    parts = classes.elts if isinstance(classes, v.Items) and not classes.open else [classes]
+    return all(isinstance(one, v.Ext) and one.name in _OF_SEVERAL for one in parts)
 
 
 def _issubclass(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:

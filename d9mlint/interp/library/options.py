@@ -140,7 +140,7 @@ def add_argument(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
     else:
         options[str(key)] = default if fixed else as_option(interp, default, label, choices)
         if isinstance(owner, v.Obj) and _is_never_none(args, kind):
-            options[str(key)] = _never_none(options[str(key)])
+            options[str(key)] = _never_none(options[str(key)], args.get("nargs") is None)
     return v.NONE
 
 
@@ -172,8 +172,9 @@ _CONVERSIONS: Final = frozenset({"builtins.int", "builtins.float", "builtins.str
 """Types that make no text None."""
 
 
-def _never_none(value: v.Value) -> v.Value:
-    """The default of an option that is not given None, unless it is None itself."""
+def _never_none(value: v.Value, single: bool) -> v.Value:
+    """The default of an option that is not given None, unless it is None itself; ``single`` is whether it is given one
+    value alone."""
     if (
         not isinstance(value, v.Lit)
         or not value.option
@@ -181,7 +182,7 @@ def _never_none(value: v.Value) -> v.Value:
         or isinstance(value.value, v.Sentinel)
     ):
         return value
-    return v.Lit(value.value, value.option, value.instead, value.choices, never_none=True)
+    return v.Lit(value.value, value.option, value.instead, value.choices, never_none=True, single=single)
 
 
 _LISTS: Final = frozenset({"builtins.list", "builtins.tuple", "builtins.range", "builtins.sorted"})
