@@ -1783,6 +1783,11 @@ class Orders:
             for value in (left, *rights):
                 self.decide(self._chosen(interp, value))
         order_identifiers.chosen(self, left, *rights)
+        if self.loops and len(rights) == 1:
+            for written, value in zip((node.left, *node.comparators), (left, *rights), strict=True):
+                at = self.of(value)
+                if at is not None and at.kind == INDEX and order_cuts.shares_out(interp, node, written):
+                    self.decide(at)
         if id(node) in self.pairs and self.of(left) != self.of(rights[0]):
             if not any(isinstance(value, v.Lit) for value in (left, *rights)):
                 # How often they agree, place by place, is the same in any order that both have.
