@@ -29,17 +29,26 @@ def has_own_item(interp: Interp, loop: Loop, container: Any) -> bool:
     """Whether each round of a loop takes an item of a container that no other round takes."""
     if loop.stmt is None or loop.entry is None:
         return False
-    return any(_differs(interp, loop, interp.frame, key, 0) for key in _keys(container))
+    return any(_differs(interp, loop, frame, key, 0) for frame, key in _keys(loop, interp.frame, container))
 
 
-def _keys(container: Any) -> Iterator[m.Expr]:
-    """The keys by which an expression takes items: those of ``groups[a][b]`` and of ``groups.setdefault(a, [])``."""
-    while True:
+def _keys(loop: Loop, frame: Frame, container: Any) -> Iterator[tuple[Frame, m.Expr]]:
+    """The keys by which an expression takes items: those of ``groups[a][b]`` and of ``groups.setdefault(a, [])``, also
+    where that is what a variable holds, what a function is given, or what its receiver is."""
+    for _ in range(_DEEPEST):
         if isinstance(container, m.Subscript):
-            yield container.index
+            yield frame, container.index
             container = container.value
+        elif isinstance(container, m.Attr):
+            container = container.value
+        elif isinstance(container, m.Name):
+            head = container if "." not in container.id else m.Name(container.id.partition(".")[0], 0, 0)
+            found = _source(loop, frame, head)
+            if found is None:
+                return
+            frame, container = found
         elif isinstance(container, m.Call) and container.args and _method(container) == _SETDEFAULT:
-            yield container.args[0]
+            yield frame, container.args[0]
             container = container.func.value if isinstance(container.func, m.Attr) else None
         else:
             return
@@ -132,6 +141,8 @@ def _source(loop: Loop, frame: Frame, name: m.Name) -> tuple[Frame, m.Expr] | No
             continue
         found = [one.value for one in call.keywords if one.name == name.id]
         place = index - bound
+        if place < 0 and isinstance(call.func, m.Attr):
+            found = [call.func.value]
         if not found and param.kind != "k" and 0 <= place < len(call.args):
             if any(isinstance(one, m.Star) for one in call.args[: place + 1]):
                 return None

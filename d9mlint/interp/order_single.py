@@ -78,7 +78,7 @@ def _listing(interp: Interp, value: v.Obj) -> OrderEntry | None:
     entry = interp.kb.order(value.api) or interp.kb.order(value.api, True)
     if entry is None or entry.role != "source" or value.order is None or len(value.order.keys) != 1:
         return None
-    return entry if entry.elements in _PATHS or entry.one_folder else None
+    return entry if _is_of_paths(entry) else None
 
 
 def _equals(test: m.Expr, name: str) -> bool:
@@ -187,6 +187,49 @@ def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | No
         else:
             return False
     return False
+
+
+def all_differ(interp: Interp, node: m.Expr | None, fn: m.Function | None) -> bool:
+    """Whether an expression gives elements that are all different: those of a set or of a listing, or some of them."""
+    for _ in range(_MOST_NAMES):
+        if isinstance(node, m.Name):
+            if fn is None or _is_changed(fn, node.id):
+                return False
+            node = only_value(fn, node.id)
+        elif isinstance(node, m.Call) and isinstance(node.func, m.Name):
+            called = interp.eval(node.func)
+            name = interp.kb.canonical(called.name) if isinstance(called, v.Ext) else ""
+            entry = interp.kb.order(name)
+            if name in _SETS or (entry is not None and entry.role == "source" and _is_of_paths(entry)):
+                return True
+            if name not in _SAME or len(node.args) != 1:
+                return False
+            node = node.args[0]
+        elif isinstance(node, m.Comp) and len(node.generators) == 1 and _gives_whole(node):
+            if node.kind == "s":
+                return True
+            node = node.generators[0].iter
+        else:
+            return isinstance(node, m.Comp) and node.kind == "s"
+    return False
+
+
+def _is_changed(fn: m.Function, name: str) -> bool:
+    """Whether a function makes a list longer that a variable has, or calls any other method of it."""
+    return any(
+        (isinstance(one, m.AugAssign) and isinstance(one.target, m.Name) and one.target.id == name)
+        or (isinstance(one, m.Name) and one.id.startswith(f"{name}."))
+        for one in nodes(fn.body)
+    )
+
+
+_SETS = frozenset({"builtins.set", "builtins.frozenset"})
+_SAME = frozenset(f"builtins.{name}" for name in ("iter", "list", "reversed", "tuple"))
+
+
+def _is_of_paths(entry: OrderEntry) -> bool:
+    """Whether a call lists entries, each of them once."""
+    return entry.elements in _PATHS or entry.one_folder
 
 
 def _gives_whole(node: m.Comp) -> bool:
