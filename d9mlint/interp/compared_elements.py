@@ -1,5 +1,5 @@
 """Variables whose elements a function compares or computes with numbers, one after the other: ``if label == -1`` in a loop
-over ``set(labels)``. These are numbers, too."""
+over ``set(labels)``. These are numbers, too, or tuples of numbers, of which it asks ``0 in pair``."""
 
 from __future__ import annotations
 
@@ -65,6 +65,9 @@ def _elements(target: m.Expr, over: m.Expr) -> Iterator[tuple[str, m.Expr]]:
 def _is_used_as_number(node: Any, name: str) -> bool:
     if isinstance(node, m.Compare):
         sides = [node.left, *node.comparators]
+        if node.ops in (["in"], ["not in"]):
+            # `0 in pair`: a text has no numbers in it.
+            return is_number(node.left) and _is(node.comparators[0], name)
         return (
             _TESTS.issuperset(node.ops)
             and any(map(is_number, sides))

@@ -1,5 +1,6 @@
 """Loops that end after so many rounds, ``if index == 10: break``, or with the first element that a table has: which elements
-they deal with depends on the order."""
+they deal with depends on the order. So does which elements go where in a loop that asks for the number of its round:
+``if index < 80: train.append(name)``, and otherwise ``test.append(name)``."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.order_kinds import is_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo, memoized
+from d9mlint.ir.growing import GROWING
 from d9mlint.ir.scopes import conjuncts, target_names
 from d9mlint.ir.traversal import alike, called_name, nodes, receiver, statements
 
@@ -56,6 +58,53 @@ def _is_first_match(interp: Interp, loop: Loop, stmt: m.Jump | m.Return) -> bool
 
 
 _SEVERAL = 2
+
+
+def shares_out(interp: Interp, test: m.Compare, number: m.Expr) -> bool:
+    """Whether the elements of a loop go to different places, as a test of the number of its round says."""
+    stmt = interp.statement
+    if not isinstance(stmt, m.If) or not stmt.orelse or not _asks_for_share(test, number):
+        return False
+    if not any(one is test for one in nodes([stmt.test])):
+        return False
+    names: set[str] = set()
+    for loop in interp.orders.loops:
+        if loop.stmt is not None and loop.env is interp.frame.env:
+            names |= loop.taken
+            target_names(loop.stmt.target, names)
+    here, there = (_placed(interp, body, names) for body in (stmt.body, stmt.orelse))
+    return any(called_name(x) == called_name(y) and not alike(x, y) for x in here for y in there)
+
+
+def _asks_for_share(test: m.Compare, number: m.Expr) -> bool:
+    """Whether a test of a number holds for some of the rounds: not for the first one alone, or all but that."""
+    if len(test.ops) != 1:
+        return False
+    limit = test.comparators[0] if test.left is number else test.left
+    if isinstance(number, m.BinOp) and number.op == "%":
+        return True
+    first = isinstance(limit, m.Const) and limit.value in (0, 1)
+    return test.ops[0] in _SIZES and not first
+
+
+_SIZES = frozenset({"<", "<=", ">", ">="})
+
+
+def _placed(interp: Interp, body: list[m.Stmt], names: set[str]) -> list[m.Call]:
+    """The calls in some statements that put something made of an element into a container, or that copy its file."""
+    return [
+        one
+        for one in nodes(body)
+        if isinstance(one, m.Call)
+        and _names([*one.args]) & names
+        and (called_name(one) in GROWING or _is_sink(interp, one))
+    ]
+
+
+def _is_sink(interp: Interp, call: m.Call) -> bool:
+    called = interp.eval(call.func) if isinstance(call.func, m.Name) else None
+    entry = interp.kb.order(interp.kb.canonical(called.name)) if isinstance(called, v.Ext) else None
+    return entry is not None and entry.role == "sink"
 
 
 def _names(parts: list[m.Expr | None]) -> set[str]:

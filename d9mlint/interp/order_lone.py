@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.order_single import differ, differ_by_name, is_joined
+from d9mlint.interp.order_single import all_differ, differ, differ_by_name, is_joined
 from d9mlint.interp.order_ties import PAIRS
 from d9mlint.interp.passed_on import ENUMERATE, inside, passed_on
+from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memoized
 from d9mlint.ir.scopes import assigned_names
@@ -51,11 +52,13 @@ class Lone(NamedTuple):
 def entry(interp: Interp, iterated: v.Value, stmt: m.For) -> Entry | None:
     """The variable of a loop that stands for a different element in each round."""
     target: m.Expr = stmt.target
+    written: m.Expr = stmt.iter
     iterated = passed_on(iterated)
     if isinstance(iterated, v.Obj) and iterated.api == ENUMERATE and isinstance(target, m.Seq):
         if len(target.elts) != 2 or (inner := inside(iterated)) is None:
             return None
         target, iterated = target.elts[1], passed_on(inner)
+        written = written.args[0] if isinstance(written, m.Call) and written.args else written
     if isinstance(target, m.Seq) and _gives_pairs(interp, stmt.iter):
         return Entry(target.elts[0].id, False) if isinstance(target.elts[0], m.Name) else None
     while isinstance(iterated, v.Obj) and iterated.api in _LISTS and iterated.args.pos:
@@ -63,7 +66,8 @@ def entry(interp: Interp, iterated: v.Value, stmt: m.For) -> Entry | None:
     if not isinstance(target, m.Name) or target.id in assigned_names(stmt):
         return None
     by_name = differ_by_name(interp, iterated)
-    return Entry(target.id, by_name) if by_name or differ(interp, iterated) else None
+    different = by_name or differ(interp, iterated) or all_differ(interp, written, running(interp))
+    return Entry(target.id, by_name) if different else None
 
 
 def _gives_pairs(interp: Interp, node: m.Expr) -> bool:
@@ -136,12 +140,12 @@ def _names_one(interp: Interp, test: m.Expr, outcome: bool, entry: Entry, assign
         return False
     sides = (test.left, other)
     return any(
-        _is_entry(interp, side, entry) and _is_fixed(interp, rest, {*assigned, entry.variable})
+        is_entry(interp, side, entry) and _is_fixed(interp, rest, {*assigned, entry.variable})
         for side, rest in (sides, sides[::-1])
     )
 
 
-def _is_entry(interp: Interp, node: m.Expr, entry: Entry) -> bool:
+def is_entry(interp: Interp, node: m.Expr, entry: Entry) -> bool:
     """Whether an expression is different in each round: the element itself, or the last part of its path."""
     if isinstance(node, m.Name):
         return node.id == entry.variable or (entry.by_name and node.id == f"{entry.variable}.{_NAME}")

@@ -163,14 +163,14 @@ class _Look:
         )
 
     def _read(self, name: Any) -> bool:
+        if isinstance(name, m.Name) and not FORM.isdisjoint(name.id.split(".")[1:]):
+            return True
         user = self.above.get(id(name))
         while isinstance(user, m.Seq | m.Star):
             name, user = user, self.above.get(id(user))
         if isinstance(user, m.Assign) and any(one is name for one in user.targets):
             return True
         if isinstance(user, m.For | m.Generator | m.WithItem) and user.target is name:
-            return True
-        if isinstance(name, m.Name) and not FORM.isdisjoint(name.id.split(".")[1:]):
             return True
         return self.shown(name)
 

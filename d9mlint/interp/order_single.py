@@ -12,7 +12,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import called_name, nodes, parents, statements, variables
+from d9mlint.ir.traversal import alike, called_name, nodes, parents, statements, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -27,6 +27,7 @@ _PATHS = frozenset({"text", "path"})
 NAMES_OF_WALK = "names of a walk"
 """What stands for the names of the files, or of the folders, in one folder of a walk."""
 _MOST_NAMES = 4
+_AROUND = frozenset({"iter", "list", "reversed", "sorted", "tuple"})
 _JOINING = frozenset({"os.path.join", "builtins.str", "pathlib.Path", "pathlib.PurePath"})
 
 
@@ -77,7 +78,7 @@ def _listing(interp: Interp, value: v.Obj) -> OrderEntry | None:
     entry = interp.kb.order(value.api) or interp.kb.order(value.api, True)
     if entry is None or entry.role != "source" or value.order is None or len(value.order.keys) != 1:
         return None
-    return entry if entry.elements in _PATHS or entry.one_folder else None
+    return entry if _is_of_paths(entry) else None
 
 
 def _equals(test: m.Expr, name: str) -> bool:
@@ -117,7 +118,7 @@ def _pieces(interp: Interp, node: m.Expr, fn: m.Function | None, names: int) -> 
         if isinstance(value, v.Lit) and isinstance(value.value, (str, int)):
             yield str(value.value)
             return
-        made = _only_value(fn, node.id) if isinstance(node, m.Name) and names < _MOST_NAMES else None
+        made = only_value(fn, node.id) if isinstance(node, m.Name) and names < _MOST_NAMES else None
         if made is None:
             yield None
         else:
@@ -148,7 +149,7 @@ def is_joined(interp: Interp, node: m.Call) -> bool:
     return isinstance(called, v.Ext) and interp.kb.canonical(called.name) in _JOINING
 
 
-def _only_value(fn: m.Function | None, name: str) -> m.Expr | None:
+def only_value(fn: m.Function | None, name: str) -> m.Expr | None:
     """What a function gives a variable, if it does so in one place."""
     if fn is None or any(param.name == name for param in fn.params):
         return None
@@ -171,7 +172,7 @@ def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | No
             value = interp.eval(node)
             if isinstance(value, v.Items) and value.kind == "s":
                 return True
-            node = _only_value(fn, node.id)
+            node = only_value(fn, node.id)
         elif isinstance(node, m.Call) and node.args and isinstance(node.func, m.Name):
             called = interp.eval(node.func)
             entry = interp.kb.order(interp.kb.canonical(called.name)) if isinstance(called, v.Ext) else None
@@ -188,6 +189,49 @@ def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | No
     return False
 
 
+def all_differ(interp: Interp, node: m.Expr | None, fn: m.Function | None) -> bool:
+    """Whether an expression gives elements that are all different: those of a set or of a listing, or some of them."""
+    for _ in range(_MOST_NAMES):
+        if isinstance(node, m.Name):
+            if fn is None or _is_changed(fn, node.id):
+                return False
+            node = only_value(fn, node.id)
+        elif isinstance(node, m.Call) and isinstance(node.func, m.Name):
+            called = interp.eval(node.func)
+            name = interp.kb.canonical(called.name) if isinstance(called, v.Ext) else ""
+            entry = interp.kb.order(name)
+            if name in _SETS or (entry is not None and entry.role == "source" and _is_of_paths(entry)):
+                return True
+            if name not in _SAME or len(node.args) != 1:
+                return False
+            node = node.args[0]
+        elif isinstance(node, m.Comp) and len(node.generators) == 1 and _gives_whole(node):
+            if node.kind == "s":
+                return True
+            node = node.generators[0].iter
+        else:
+            return isinstance(node, m.Comp) and node.kind == "s"
+    return False
+
+
+def _is_changed(fn: m.Function, name: str) -> bool:
+    """Whether a function makes a list longer that a variable has, or calls any other method of it."""
+    return any(
+        (isinstance(one, m.AugAssign) and isinstance(one.target, m.Name) and one.target.id == name)
+        or (isinstance(one, m.Name) and one.id.startswith(f"{name}."))
+        for one in nodes(fn.body)
+    )
+
+
+_SETS = frozenset({"builtins.set", "builtins.frozenset"})
+_SAME = frozenset(f"builtins.{name}" for name in ("iter", "list", "reversed", "tuple"))
+
+
+def _is_of_paths(entry: OrderEntry) -> bool:
+    """Whether a call lists entries, each of them once."""
+    return entry.elements in _PATHS or entry.one_folder
+
+
 def _gives_whole(node: m.Comp) -> bool:
     """Whether a comprehension gives all parts of each element as they are."""
     given: set[str] = set()
@@ -198,24 +242,76 @@ def _gives_whole(node: m.Comp) -> bool:
 
 
 def is_known_single(fn: m.Function | None, entries: m.Expr) -> bool:
-    """Whether the function asks if a variable has one entry, and not only whether it has any."""
+    """Whether the function asks if a variable has one entry, or what a call gives that it writes again, and not only
+    whether there is any."""
+    listing: m.Expr = _inside(entries)
     while isinstance(entries, m.Call) and len(entries.args) == 1:
         # `iter(files)`, `list(files)`
         entries = entries.args[0]
-    if fn is None or not isinstance(entries, m.Name):
+    asked = [one for one in (entries, listing) if isinstance(one, (m.Name, m.Call))]
+    if fn is None or not asked:
         return False
     demanded = {
         id(one) for stmt in nodes(fn.body) if isinstance(stmt, m.Assert) for one in nodes([stmt.test])
     }
     return any(
         isinstance(one, m.Compare)
-        and isinstance(one.left, m.Call)
-        and called_name(one.left) == "len"
-        and any(isinstance(given, m.Name) and given.id == entries.id for given in one.left.args)
         and len(one.ops) == 1
         and _asks_for_one(one.ops[0], one.comparators[0], id(one) in demanded)
+        and any(_is_count_of(fn, one.left, given) for given in asked)
         for one in nodes(fn.body)
     )
+
+
+def _inside(entries: m.Expr) -> m.Expr:
+    """What ``list(...)`` and the like are put around."""
+    while isinstance(entries, m.Call) and called_name(entries) in _AROUND and len(entries.args) == 1:
+        entries = entries.args[0]
+    return entries
+
+
+def _is_count_of(fn: m.Function, count: m.Expr, entries: m.Name | m.Call) -> bool:
+    """Whether an expression is the number of entries of this variable, or of what a call gives that is written so."""
+    if isinstance(count, m.Name):
+        # `count = len(os.listdir(folder))`
+        count = only_value(fn, count.id) or count
+    if not isinstance(count, m.Call) or called_name(count) != "len":
+        return False
+    if isinstance(entries, m.Name):
+        return any(isinstance(given, m.Name) and given.id == entries.id for given in count.args)
+    return any(_gives_the_same(fn, _inside(given), entries) for given in count.args)
+
+
+def _gives_the_same(fn: m.Function, one: m.Expr, other: m.Call) -> bool:
+    """Whether a function writes the same call once more, with the same arguments."""
+    if isinstance(one, m.Name):
+        # `files = os.listdir(folder)`
+        one = only_value(fn, one.id) or one
+        one = _inside(one)
+    return alike(one, other) and all(_is_given_once(fn, name) for name in _names_in(other))
+
+
+def _names_in(node: m.Expr) -> set[str]:
+    return {part.id.partition(".")[0] for part in nodes([node]) if isinstance(part, m.Name)}
+
+
+def _is_given_once(fn: m.Function, name: str) -> bool:
+    """Whether a variable has one value while a function runs."""
+    given = sum(
+        1
+        for one in statements(fn.body)
+        if isinstance(one, (m.Assign, m.AugAssign, m.For))
+        for target in _targets(one)
+        if target.partition(".")[0] == name
+    )
+    return given <= (0 if any(param.name == name for param in fn.params) else 1)
+
+
+def _targets(stmt: m.Assign | m.AugAssign | m.For) -> set[str]:
+    names: set[str] = set()
+    for one in stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]:
+        target_names(one, names)
+    return names
 
 
 def may_be_lone(interp: Interp, entry: OrderEntry, listing: Any) -> bool:
@@ -279,7 +375,7 @@ def _last_name(interp: Interp, pattern: m.Expr) -> str:
     """The last part of a path, with a mark for what is not known in it."""
     fn = running(interp)
     for _ in range(_MOST_NAMES):
-        made = _only_value(fn, pattern.id) if isinstance(pattern, m.Name) else None
+        made = only_value(fn, pattern.id) if isinstance(pattern, m.Name) else None
         if made is not None:
             pattern = made
         elif isinstance(pattern, m.Call) and is_joined(interp, pattern):

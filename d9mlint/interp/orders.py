@@ -31,6 +31,7 @@ from d9mlint.interp import (
     order_growth,
     order_identifiers,
     order_inside,
+    order_keyed,
     order_lone,
     order_looks,
     order_positions,
@@ -830,6 +831,10 @@ class Orders:
             ):
                 self._take_turns(given)
                 return result
+            if api == "builtins.next" and given is not None and isinstance(_argument_node(node, 0), m.Call):
+                # `next(iter(files))`: no other part of the program goes on with what is left.
+                if self._is_of_listing(given) and order_looks.is_only_raised(interp, node, running(interp)):
+                    return result
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
                 use = use_of_array(interp, node, args.get("", 0), running(interp))
@@ -1324,7 +1329,11 @@ class Orders:
             return
         if self.loops:
             func = node.func if isinstance(node, m.Call) else None
-            owner, around = self._kept(interp, owner, func.value if isinstance(func, m.Attr) else None)
+            held: m.Expr | None = func.value if isinstance(func, m.Attr) else None
+            if isinstance(func, m.Name) and "." in func.id:
+                # `self.values.append(value)`
+                held = m.Name(func.id.rpartition(".")[0], func.start, func.end)
+            owner, around = self._kept(interp, owner, held)
             order = merge((order, around))
         if interp.sharing and _is_shared(interp, owner) and not _tells_of_failure(interp, node):
             order = merge((order, self._arrived_first(interp, node)))
@@ -1341,8 +1350,19 @@ class Orders:
             # Each round may have another object.
             return kept, None
         if around is not None and kind == NESTED:
-            around = Order(around.keys, NESTED)
+            if not all(order_keyed.has_own_item(interp, loop, inner) for loop in self._since(kept.birth)):
+                around = Order(around.keys, NESTED)
+        elif around is not None:
+            # A list that no other round adds to has no order of the rounds.
+            shared = [
+                one for one in self._since(kept.birth) if not order_keyed.has_own_item(interp, one, inner)
+            ]
+            around = merge(one.order for one in shared)
         return kept, around
+
+    def _since(self, birth: int) -> Iterator[Loop]:
+        """The loops that are younger than a container."""
+        return (loop for loop in self.loops if birth < loop.start)
 
     def item_grown(self, interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
         """``lists[index] += value``: the list that is there grows, or one of which nothing is known."""
@@ -1474,15 +1494,17 @@ class Orders:
             return self.carried(result, order)
         if self._belongs(index, order):
             return result
-        if all(key[0] == "DET209" for key in order.keys) and order_looks.is_only_shown(
-            interp, node, running(interp)
-        ):
+        if self._is_of_listing(order) and order_looks.is_only_shown(interp, node, running(interp)):
             self._shown(interp, order)
             return v.UNKNOWN if result is value else result
         if order_looks.is_only_raised(interp, node, running(interp)):
             return result
         self.decide(order)
         return result
+
+    def _is_of_listing(self, order: Order) -> bool:
+        """Whether an order is that of listings, of which one entry may stand for all."""
+        return all(key[0] == "DET209" for key in order.keys)
 
     def _belongs(self, index: v.Value, order: Order) -> bool:
         """Whether an index is the number of the round of a loop over something in the same order: what it takes belongs to
@@ -1605,14 +1627,19 @@ class Orders:
                         self.decide(loop.order)
                     return None
             return None
-        if stmt.op in "+-*" and isinstance(target, m.Name):
-            younger = order_sums.loop_of(self, interp, target.id)
-            if younger is not None and any(order_sums.is_float(interp, x) for x in (old, value)):
-                self.decide(younger.order)
-        if counted and isinstance(target, m.Name):
+        if not isinstance(target, m.Name):
+            return None
+        # The innermost loop whose rounds share the object.
+        found = order_sums.loop_of(self, interp, target.id)
+        if found is not None and order_keyed.has_own_item(interp, found, target):
             owner = interp.lookup(target.id.partition(".")[0])
-            found = self.loop_older_than(owner) if owner is not None else None
-            if found is not None:
+            others = self._since(getattr(owner, "birth", HEAP.clock))
+            shared = [one for one in others if not order_keyed.has_own_item(interp, one, target)]
+            found = shared[-1] if shared else None
+        if found is not None:
+            if stmt.op in "+-*" and any(order_sums.is_float(interp, x) for x in (old, value)):
+                self.decide(found.order)
+            if counted:
                 return Order(found.order.keys, INDEX, found.start, found.site)
         return None
 
@@ -1768,6 +1795,11 @@ class Orders:
             for value in (left, *rights):
                 self.decide(self._chosen(interp, value))
         order_identifiers.chosen(self, left, *rights)
+        if self.loops and len(rights) == 1:
+            for written, value in zip((node.left, *node.comparators), (left, *rights), strict=True):
+                at = self.of(value)
+                if at is not None and at.kind == INDEX and order_cuts.shares_out(interp, node, written):
+                    self.decide(at)
         if id(node) in self.pairs and self.of(left) != self.of(rights[0]):
             if not any(isinstance(value, v.Lit) for value in (left, *rights)):
                 # How often they agree, place by place, is the same in any order that both have.
