@@ -84,9 +84,19 @@ def base_argument(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
 
 
 def kept_argument(interp: Interp, made: v.Obj, name: str) -> v.Value | None:
-    """What an attribute of a library object holds that is an argument of its constructor, where that was given."""
+    """What an attribute of a library object holds that is an argument of its constructor, where that was given or its
+    default is known."""
     role = interp.kb.role(f"{made.api}.@{name}", "keeps-argument")
-    return made.args.get(role.arg, role.pos) if role is not None else None
+    if role is None:
+        return None
+    given = made.args.get(role.arg, role.pos)
+    if given is not None or not role.more or made.args.star or made.args.dstar:
+        return given
+    return _DEFAULTS.get(role.more[0]) or v.Lit(role.more[0])
+
+
+_DEFAULTS: Final[dict[str, v.Value]] = {"None": v.NONE, "False": v.FALSE, "1": v.Lit(1)}
+"""Defaults of arguments that are no texts, as roles write them."""
 
 
 def use_base(interp: Interp, inst: v.Inst, node: Any, depth: int = 0) -> list[v.Value]:
