@@ -373,7 +373,11 @@ def _transfer(
     )
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
     zero = old.zero and entry.distinct in _SAME_ELEMENTS
-    rows = entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct])
+    rows = (
+        (entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct]))
+        or (entry.distinct == "found-rows" and args.get("x", 1) is None and not (args.star or args.dstar))
+        or (entry.distinct == "input" and old.rows)
+    )
     sparse = (
         entry.sparse is True
         or (entry.sparse == "input" and old.sparse)
