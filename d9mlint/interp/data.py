@@ -1417,7 +1417,12 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         if interp.branching:
             # On another path something else may be there, which the library may have put there.
             before = owner.attrs.get(index.value)
-            value = v.join((_selected(interp, owner, "column", index) if before is None else before, value))
+            if before is None:
+                known = owner.api == tensors.BATCH and owner.type == TENSOR
+                before = (
+                    collated.part(owner, index.value) if known else _selected(interp, owner, "column", index)
+                )
+            value = v.join((before, value))
         owner.attrs[index.value] = value
     elif isinstance(owner, v.Obj | v.Member):
         made_tables.changed(owner)

@@ -1128,11 +1128,10 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
     of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
-    at which a vector is true, as there is nothing to choose from (``found-rows`` where each is a row, and there may be several
-    dimensions); where the ``numbers`` of the sequence or array are all
-    different that it is made of. None of its rows along the last dimension is there twice where that is so of the elements
-    of one of the vectors that are stacked there (``stacked-rows``), or of the parts of rows that are joined
-    (``joined-rows``).
+    at which a vector is true, as there is nothing to choose from (``found-rows`` where each is a row); where the ``numbers``
+    of the sequence or array are all different that it is made of. None of its rows along the last dimension is there twice
+    where that is so of the elements of one of the vectors that are stacked there (``stacked-rows``), or of the parts of
+    rows that are joined (``joined-rows``).
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
     ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
     where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
