@@ -304,6 +304,7 @@ Role = Literal[
     "resumes-training",
     "reuses-variables",
     "rounds-down",
+    "zero-gradient",
     "runs-python",
     "same-elements",
     "samples-actions",

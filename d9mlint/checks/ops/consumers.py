@@ -1,8 +1,8 @@
 """What becomes of the result of an op in the function that calls it: whether a gradient can come back to it.
 
 The backward pass of an op runs where the gradient of something that its result went into is taken. There is none
-behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``), and what
-leaves PyTorch: ``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the
+behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``) or whose
+gradient is zero (``torch.round``), and what leaves PyTorch: ``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the
 function. By syntax alone; what is not seen here keeps the gradient. What a function returns goes on in its callers
 (``d9mlint.checks.callers``).
 """
@@ -141,7 +141,9 @@ class Consumers:
 
     def _without_gradient(self, api: str) -> bool:
         known = self._kb.tensor(api)
-        return known is not None and known.grad == "none"
+        if known is not None and known.grad == "none":
+            return True
+        return self._kb.role(api, "zero-gradient") is not None
 
     def _stored(self, stmt: m.Assign, target: m.Name, names: int) -> bool:
         """What is done with a variable, as long as it holds what a statement stores there."""
