@@ -198,6 +198,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         form = shapes.form(value)
         if test.distinct == "rows":
             return None if form == shapes.NOTHING else form.distinct or form.rows
+        if test.distinct == "in rows":
+            at = None if test.along is None else _dimension(args, test.along, owner)
+            ends = (-1, 1) if form.sizes is None else (-1, len(form.sizes) - 1)
+            return form.series and isinstance(at, v.Lit) and at.value in ends
         return None if form == shapes.NOTHING else form.distinct == test.distinct
     if test.single is not None:
         beside = shapes.form(_argument(args, SELF, None, owner))

@@ -496,7 +496,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``, ``uneven``,
     ``multiple``,
-    ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
+    ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension, or
+    none twice ``in rows`` along that dimension, which ``along`` has to name) and
     ``lone`` beside ``along``: other dimensions of one element do not count for ``rank``.
     ``requires_grad``: of a tensor; ``sparse``: it is seen to be one of a sparse layout.
 
@@ -536,7 +537,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     if_unknown: Literal[False] | msgspec.UnsetType = msgspec.UNSET
     dtype: str | list[str] | None = None
     elements: int | None = None
-    distinct: bool | Literal["rows"] | msgspec.UnsetType = msgspec.UNSET
+    distinct: bool | Literal["rows", "in rows"] | msgspec.UnsetType = msgspec.UNSET
     requires_grad: bool | msgspec.UnsetType = msgspec.UNSET
     sparse: bool | msgspec.UnsetType = msgspec.UNSET
     last_size: int | None = None
