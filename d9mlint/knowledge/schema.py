@@ -305,6 +305,7 @@ Role = Literal[
     "reuses-variables",
     "rounds-down",
     "zero-gradient",
+    "resizes",
     "runs-python",
     "same-elements",
     "samples-actions",

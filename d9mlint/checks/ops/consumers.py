@@ -40,6 +40,8 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
         return None
     file = run.frame.file
     consumers = Consumers(run.kb, lambda: run.whole(file), function, kind, file.path in run.imported_files)
+    # The backward pass runs for a gradient of zeros too: deterministic mode raises there.
+    consumers.zeros_end = not run.mode("torch.deterministic").value
     ends = consumers.all_end(call) or (part is not None and consumers.part_ends(call, part))
     return consumers.returned if ends else None
 
@@ -59,7 +61,8 @@ def stops_gradient(run: RunView, node: Any) -> bool:
 
 class Consumers:
     """What is done with values in a function. ``returned`` are the places of those that it returns; where other files
-    import its module, they may read what that leaves in its variables."""
+    import its module, they may read what that leaves in its variables. With ``zeros_end`` a gradient of nothing but zeros
+    counts as none."""
 
     def __init__(
         self, kb: Knowledge, facts: Callable[[], m.FileFacts], function: m.Function, kind: str, imported: bool
@@ -71,6 +74,7 @@ class Consumers:
         self._function = function
         self._above = parents(function)
         self.returned: set[int] = set()
+        self.zeros_end = False
 
     def all_end(self, node: Any, names: int = 0) -> bool:
         """Whether all that is done with the value of an expression here is without a gradient."""
@@ -143,7 +147,7 @@ class Consumers:
         known = self._kb.tensor(api)
         if known is not None and known.grad == "none":
             return True
-        return self._kb.role(api, "zero-gradient") is not None
+        return self.zeros_end and self._kb.role(api, "zero-gradient") is not None
 
     def _stored(self, stmt: m.Assign, target: m.Name, names: int) -> bool:
         """What is done with a variable, as long as it holds what a statement stores there."""
