@@ -14,6 +14,7 @@ from typing import Any
 
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import is_dtype
+from d9mlint.interp.switches import DETERMINISTIC
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -41,7 +42,7 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
     file = run.frame.file
     consumers = Consumers(run.kb, lambda: run.whole(file), function, kind, file.path in run.imported_files)
     # The backward pass runs for a gradient of zeros too: deterministic mode raises there.
-    consumers.zeros_end = not run.mode("torch.deterministic").value
+    consumers.zeros_end = not run.mode(DETERMINISTIC).value
     ends = consumers.all_end(call) or (part is not None and consumers.part_ends(call, part))
     return consumers.returned if ends else None
 
