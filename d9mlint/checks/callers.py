@@ -10,6 +10,7 @@ CPU, what else the file defines is not given a GPU, such as a class that an opti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED, EntryReport
@@ -245,7 +246,7 @@ class _Callers:
         """The functions that call what holds an instance of a class; None where something else may. What modules do when
         they are started is left out: it is looked at as a program."""
         found: set[Function] = set()
-        pending: list[str] = []
+        pending: list[tuple[str, Function | None]] = []
         for at in self.search.with_word(cls):
             classes = self.project.modules.files[at].facts.classes
             if any(_ends_in(base, cls) for one in classes for base in one.bases):
@@ -258,26 +259,41 @@ class _Callers:
                 made = above.get(id(node))
                 # The class itself may be handed on.
                 is_made = isinstance(made, m.Call) and made.func is node
-                holders = self._holders(above, _chained(above, made), caller, found) if is_made else None
+                whole = self._chained(above, made)
+                holders = self._holders(above, whole, caller, found) if is_made else None
                 if holders is None:
                     return None
                 pending += holders
-        known: set[str] = set()
+        known: set[tuple[str, Function | None]] = set()
         while pending:
-            name = pending.pop()
-            if name in known:
+            name, scope = pending.pop()
+            if (name, scope) in known:
                 continue
-            known.add(name)
+            known.add((name, scope))
             for caller, function in self._functions_with(name):
+                if scope is not None and not self._is_within(caller, scope):
+                    continue
                 above = parents(function)
                 for node in self._unguarded(function):
-                    if not _ends_in(node, name):
+                    if not _ends_in(node, name) or (scope is not None and not isinstance(node, m.Name)):
+                        continue
+                    if scope is not None and node.id != name:
                         continue
                     holders = self._holders(above, node, caller, found)
                     if holders is None:
                         return None
                     pending += holders
         return found
+
+    def _is_within(self, function: Function, scope: Function) -> bool:
+        """Whether a function is one in which a local variable of another one is known: it, or one that is defined in it."""
+        if function[0] != scope[0]:
+            return False
+        functions = self.project.modules.files[scope[0]].facts.functions
+        at = function[1]
+        while at > scope[1]:
+            at = functions[at].parent
+        return at == scope[1]
 
     def _functions_with(self, word: str) -> Iterator[tuple[Function, m.Function]]:
         for at in self.search.with_word(word):
@@ -290,12 +306,11 @@ class _Callers:
             if not (isinstance(stmt, m.If) and is_main_test(stmt.test)):
                 yield from nodes([stmt])
 
-    @staticmethod
     def _holders(
-        above: dict[int, Any], node: Any, caller: Function, found: set[Function]
-    ) -> list[str] | None:
-        """The names that are given an instance at a node; a call of it is added to those that were found. None where the
-        instance is handed on."""
+        self, above: dict[int, Any], node: Any, caller: Function, found: set[Function]
+    ) -> list[tuple[str, Function | None]] | None:
+        """The names that are given an instance at a node, local variables with their function; a call of it is added to
+        those that were found. None where the instance is handed on."""
         user = above.get(id(node))
         if isinstance(user, m.Call) and user.func is node:
             found.add(caller)
@@ -308,7 +323,35 @@ class _Callers:
             return None
         if any(target is node for target in user.targets):
             return []
-        return [target.id.rpartition(".")[2] for target in user.targets if isinstance(target, m.Name)]
+        names = [target.id for target in user.targets if isinstance(target, m.Name)]
+        return [(one.rpartition(".")[2], caller if self._is_local(caller, one) else None) for one in names]
+
+    def _is_local(self, function: Function, name: str) -> bool:
+        """Whether a name that a function assigns to is a variable of it alone."""
+        one = self.project.modules.files[function[0]].facts.functions[function[1]]
+        shared = (node.names for node in nodes(list(one.body)) if isinstance(node, m.ScopeDecl))
+        return function[1] > 0 and "." not in name and not any(name in names for names in shared)
+
+    def _chained(self, above: dict[int, Any], node: Any) -> Any:
+        """The whole of `DataParallel(Net()).to(device).eval()`, for the first call in it."""
+        while True:
+            user = above.get(id(node))
+            if isinstance(user, m.Attr):
+                call = above.get(id(user))
+                if not isinstance(call, m.Call) or call.func is not user:
+                    break
+                node = call
+            elif isinstance(user, m.Call) and user.args[:1] == [node] and called_name(user) in self._wrapping:
+                node = user
+            else:
+                break
+        return node
+
+    @cached_property
+    def _wrapping(self) -> frozenset[str]:
+        """The last parts of the names of what is called like the model that it is made with."""
+        wrapping = (one for one in self.known.role_entries() if one.role == "wraps" and one.arg == "module")
+        return frozenset(api.rpartition(".")[2] for one in wrapping for api in one.apis)
 
     def _gives_none(self, caller: Function, function: Function, names: set[str]) -> bool:
         """Whether a caller that no entry point reaches gives these parameters nothing that requires grad."""
@@ -321,16 +364,6 @@ class _Callers:
             and names.issubset(one.parameters_without_gradient().get(function[0], {}).get(function[1], []))
             for one in reports
         )
-
-
-def _chained(above: dict[int, Any], node: Any) -> Any:
-    """The whole of `Net().to(device).eval()`, for the first call in it."""
-    while isinstance(method := above.get(id(node)), m.Attr):
-        call = above.get(id(method))
-        if not isinstance(call, m.Call) or call.func is not method:
-            break
-        node = call
-    return node
 
 
 def _ends_in(node: Any, name: str) -> bool:

@@ -482,6 +482,9 @@ def condition_text(condition: Condition) -> str:
         if value not in (None, msgspec.UNSET):
             if isinstance(value, bool) and name in _YES_OR_NO:
                 return f"{subject} is {'' if value else 'not '}{word}"
+            if value == "in rows":
+                last = f"the last dimension, if {data['along']['arg']} names it"
+                return f"{subject} is known to have no element twice along {last}"
             if name == "distinct":
                 return f"{subject} is known to have no two equal {value}"
             return f"{subject} {word} {_literal(data[name])}"

@@ -127,6 +127,10 @@ GRADIENT = "train:gradient"
 """Where ``backward()`` takes a gradient outside of loops,"""
 STEPS = "train:steps"
 """where what may be an optimizer takes a step,"""
+_GRADIENT_OF = "grad"
+"""The attribute of a tensor that holds its gradient, and the function of torch that gives gradients."""
+TRAINS_OTHERWISE = "train:otherwise"
+"""Where the program trains by other means than ``backward()`` or such a function,"""
 TRAINS_ON = "train:on"
 """and where a program does more: it takes gradients in a loop or by other means, or takes what may be a step, or calls what
 is not known."""
@@ -215,6 +219,7 @@ def note(interp: Interp, flag: str, node: Any, subject: str = "", option: str = 
         interp.activity.times.add((kind or flag, Tick(interp.now), loops))
         if flag == TRAIN and subject not in (_BACKWARD, _OF_AUTOGRAD):
             interp.activity.optimized_by_others = True
+            note(interp, TRAINS_OTHERWISE, node, subject, option)
         if flag == TRAIN and interp.loops.nested:
             note(interp, TRAINS_IN_ROUNDS, node, subject, option)
         if flag == TRAIN:
@@ -333,12 +338,24 @@ def _only_infers(interp: Interp) -> bool:
 
 
 def only_tries_gradient(interp: RunView) -> bool:
-    """Whether a program takes a gradient outside of loops, and neither updates weights with it nor keeps what comes of it:
-    what it shows is that there is one, its size, or how long that takes."""
+    """Whether a program takes a gradient outside of loops, or one that its code never reads, and neither updates weights
+    with it nor keeps what comes of it: what it shows is that there is one, its size, or how long that takes."""
     places = interp.places
-    if interp.entry is None or interp.entry.notebook or interp.exhausted:
+    if interp.entry is None or interp.entry.notebook or interp.exhausted or KEEPS in places:
         return False
-    return GRADIENT in places and TRAINS_ON not in places and KEEPS not in places
+    return (GRADIENT in places and TRAINS_ON not in places) or _is_unread(interp)
+
+
+def _is_unread(interp: RunView) -> bool:
+    """Whether gradients are taken, and no code of the program has a name by which it may read them, or take a step."""
+    places = interp.places
+    if TRAIN not in places or STEPS in places or TRAINS_OTHERWISE in places:
+        return False
+    hooks = (
+        one for one in interp.kb.role_entries() if one.role == "registers-hook" and "backward" in one.more
+    )
+    reading = {_GRADIENT_OF, *(api.rpartition(".")[2] for one in hooks for api in one.apis)}
+    return not any(map(interp.uses_word, reading))
 
 
 def infers(interp: RunView) -> bool:

@@ -143,9 +143,21 @@ def _or_default(args: v.Args, value: v.Value | None, default: Any, owner: v.Valu
         if value is not None and v.is_none(value) is None:
             return v.UNKNOWN
         return _argument(args, str(default.get("arg", "")), default.get("pos"), owner)
-    if value is None:
-        return None if default is msgspec.UNSET else _literal(default)
+    if default is not msgspec.UNSET and (value is None or _is_copied(args, value)):
+        return _literal(default)
     return value
+
+
+def _is_copied(args: v.Args, value: v.Value) -> bool:
+    """Whether a call makes again what some object is that is not known, from attributes of that object: what such an
+    argument selects is reported where the first one is made, and it is hardly ever given."""
+    if not isinstance(value, v.Member):
+        return False
+    beside = (one for one in args.values() if isinstance(one, v.Member) and one.owner is value.owner)
+    return sum(1 for _ in beside) > _PARTS_OF_A_COPY
+
+
+_PARTS_OF_A_COPY = 3
 
 
 def _is_left_to(args: v.Args, value: v.Value | None, default: Any, other: Other) -> bool:
@@ -186,6 +198,10 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         form = shapes.form(value)
         if test.distinct == "rows":
             return None if form == shapes.NOTHING else form.distinct or form.rows
+        if test.distinct == "in rows":
+            at = None if test.along is None else _dimension(args, test.along, owner)
+            ends = (-1, 1) if form.sizes is None else (-1, len(form.sizes) - 1)
+            return form.series and isinstance(at, v.Lit) and at.value in ends
         return None if form == shapes.NOTHING else form.distinct == test.distinct
     if test.single is not None:
         beside = shapes.form(_argument(args, SELF, None, owner))

@@ -220,6 +220,10 @@ def _constant(value: v.Value) -> v.Value:
     return v.Lit(_CONSTANTS[name]) if name in _CONSTANTS and module in _WITH_CONSTANTS else value
 
 
+_OF_TENSORS = ("?.", "torch.")
+"""How the names begin of what methods of something unknown give, and functions of torch."""
+
+
 def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) -> v.Value:
     """``left op right``: literals are folded, tensors and entropy stay what they are."""
     left, right = _constant(left), _constant(right)
@@ -244,8 +248,13 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
         if isinstance(side, v.Obj) and side.type == TENSOR:
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), side.likely)
     for side in (left, right):
-        if isinstance(side, v.Obj) and side.api.startswith("?.") and shapes.form(side).device:
-            # Of all that has a device only tensors have operators.
+        known = (
+            shapes.form(side)
+            if isinstance(side, v.Obj) and side.api.startswith(_OF_TENSORS)
+            else shapes.NOTHING
+        )
+        if known.device or known.single is not None:
+            # Of all that has a device, or a dimension of one element that `unsqueeze` adds, only tensors have operators.
             return tensors.make("operator", tensors.of_operator(interp, left, right, op), likely=True)
     for side in (left, right):
         if is_graph_tensor(side):
@@ -998,6 +1007,8 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
         if value.form is not None:
             only = _is_only_column(node, index) and tensors.are_positions(interp, value)
             known = tensors.of_item(interp, value, index) if is_graph_tensor(value) else value.form
+            if known.sizes is None and known.single is None and isinstance(index, v.Items):
+                known = known._replace(single=shapes.dimension_of_item(index))
             made = tensors.make(tensors.BATCH, known._replace(distinct=True) if only else known, True)
             if value.api in tensors.LOADING and isinstance(index, v.Lit):
                 tensors.loaded_item(made, index, value)
@@ -1438,7 +1449,12 @@ def set_item(interp: Interp, owner: v.Value, index: v.Value, value: v.Value, nod
         if interp.branching:
             # On another path something else may be there, which the library may have put there.
             before = owner.attrs.get(index.value)
-            value = v.join((_selected(interp, owner, "column", index) if before is None else before, value))
+            if before is None:
+                known = owner.api == tensors.BATCH and owner.type == TENSOR
+                before = (
+                    collated.part(owner, index.value) if known else _selected(interp, owner, "column", index)
+                )
+            value = v.join((before, value))
         owner.attrs[index.value] = value
     elif isinstance(owner, v.Obj | v.Member):
         made_tables.changed(owner)

@@ -903,7 +903,7 @@ class Interp:
         texts = tuple(parts)
         return any(uses_names_with(self.whole(one), texts) for one in files)
 
-    def uses_word(self, word: str, besides: ModuleFile) -> bool:
+    def uses_word(self, word: str, besides: ModuleFile | None = None) -> bool:
         """Whether a file of the program that has run, or may have, but one of them, uses a name."""
         files = [one for one in self.run_files() if one is not besides]
         return any(word in self.whole(one).words for one in files)

@@ -910,6 +910,8 @@ ROLES = {
     "gives-positions": "gives each position at which something is true",
     "trains-estimator": "trains an estimator that it is given",
     "rounds-down": "gives the whole number below a value",
+    "resizes": "gives an image another size, to which its elements are interpolated",
+    "zero-gradient": "gives nothing but zeros as the gradient of its input",
     "shaped-as-index": "gives a tensor with the shape of the index that it is given",
     "removes-single": "removes dimensions of one entry",
     "flattens": "makes one dimension of all",

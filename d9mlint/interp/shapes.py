@@ -46,8 +46,9 @@ class Form(NamedTuple):
     others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, whether
     its rows along the last dimension are all different, whether its elements are where rows begin: multiples of a
     number, each once, whether it is seen to have a sparse layout, whether it is computed with weights that are surely
-    on the CPU: what it is used with is there too, and to which accelerator its gradient goes back where it is computed from
-    what has been moved from there."""
+    on the CPU: what it is used with is there too, to which accelerator its gradient goes back where it is computed from
+    what has been moved from there, and whether in each of its rows along the last dimension, of which there are two or more,
+    no element is there twice."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -63,6 +64,7 @@ class Form(NamedTuple):
     sparse: bool = False
     held: bool = False
     back: str = ""
+    series: bool = False
 
 
 NOTHING = Form()
@@ -152,6 +154,7 @@ def _common(forms: list[Form]) -> Form:
             first.zero and one.zero,
             first.rows and one.rows,
             first.begins and one.begins,
+            series=first.series and one.series,
         )
     return first
 

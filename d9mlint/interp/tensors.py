@@ -373,7 +373,11 @@ def _transfer(
     )
     dimensions = shapes.least_of(entry, old, args) if sizes is None else 0
     zero = old.zero and entry.distinct in _SAME_ELEMENTS
-    rows = entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct])
+    rows = (
+        (entry.distinct in _JOINED and _has_different_rows(args, _JOINED[entry.distinct]))
+        or (entry.distinct == "found-rows" and args.get("x", 1) is None and not (args.star or args.dstar))
+        or (entry.distinct == "input" and old.rows)
+    )
     sparse = (
         entry.sparse is True
         or (entry.sparse == "input" and old.sparse)
@@ -396,6 +400,7 @@ def _transfer(
         sparse=sparse,
         held=held,
         back=_back(inputs, grad, where),
+        series=old.series and entry.sizes == "input" and entry.distinct == "input",
     )
 
 
@@ -897,19 +902,42 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
     where = _device_with(interp, [left, right])
     zero = (op == "*" and v.is_zero(right)) or (op in ("*", "/") and v.is_zero(left))
     distinct, begins = places_of_rows(left, right, op)
+    kept = form(left if isinstance(right, v.Lit) else right if isinstance(left, v.Lit) else None)
     return Form(
         shape.sizes,
         shape.dtype,
         where,
         grad,
         distinct,
+        kept.single if shape.sizes is None else None,
         whole=whole,
         least=shape.least,
         zero=zero,
         begins=begins,
         held=_are_held((left, right)),
         back=_back((left, right), grad, where),
+        series=_has_series(left, right, op),
     )
+
+
+def _has_series(left: v.Value, right: v.Value, op: str) -> bool:
+    """Whether in each row of the result of an operator no element is there twice: ``starts[:, None] + arange(length)``."""
+    if op not in ("+", "-"):
+        return False
+    for one, other in ((left, right), (right, left)):
+        known, beside = form(one), form(other)
+        if known.series and isinstance(other, v.Lit):
+            return True
+        one_row = known.sizes is not None and (
+            len(known.sizes) == 1 or (len(known.sizes) == _MATRIX and known.sizes[0] == 1)
+        )
+        column = beside.single in (1, -1) if beside.sizes is None else beside.sizes[-1:] == (1,)
+        if known.distinct and one_row and column:
+            return True
+    return False
+
+
+_MATRIX = 2
 
 
 def places_of_rows(left: v.Value, right: v.Value, op: str) -> tuple[bool, bool]:
@@ -948,8 +976,20 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
     single = shapes.dimension_of_item(index)
     grad = _recorded(interp, old.grad)
     dimensions = shapes.least_of_item(old, index) if sizes is None else 0
+    # Rows that are selected are what they were.
+    series = old.series and not isinstance(index, v.Items)
     return Form(
-        sizes, old.dtype, old.device, grad, distinct, single, old.whole, dimensions, old.zero, back=old.back
+        sizes,
+        old.dtype,
+        old.device,
+        grad,
+        distinct,
+        single,
+        old.whole,
+        dimensions,
+        old.zero,
+        back=old.back,
+        series=series,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import devices, rng
 from d9mlint.interp import values as v
+from d9mlint.interp.accepting import accepts
 from d9mlint.interp.called_methods import run_when_called
 from d9mlint.interp.containers import BASE, CONTAINERS, DRAWING, LAYER, parts
 from d9mlint.interp.data import LOADER, inherits_items
@@ -84,9 +85,19 @@ def base_argument(interp: Interp, inst: v.Inst, name: str) -> v.Value | None:
 
 
 def kept_argument(interp: Interp, made: v.Obj, name: str) -> v.Value | None:
-    """What an attribute of a library object holds that is an argument of its constructor, where that was given."""
+    """What an attribute of a library object holds that is an argument of its constructor, where that was given or its
+    default is known."""
     role = interp.kb.role(f"{made.api}.@{name}", "keeps-argument")
-    return made.args.get(role.arg, role.pos) if role is not None else None
+    if role is None:
+        return None
+    given = made.args.get(role.arg, role.pos)
+    if given is not None or not role.more or made.args.star or made.args.dstar:
+        return given
+    return _DEFAULTS.get(role.more[0]) or v.Lit(role.more[0])
+
+
+_DEFAULTS: Final[dict[str, v.Value]] = {"None": v.NONE, "False": v.FALSE, "1": v.Lit(1)}
+"""Defaults of arguments that are no texts, as roles write them."""
 
 
 def use_base(interp: Interp, inst: v.Inst, node: Any, depth: int = 0) -> list[v.Value]:
@@ -285,7 +296,7 @@ def use_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int =
             )
     given = _moved(interp, obj)
     if depth <= 4:
-        given += _use_parts(interp, obj, node, depth)
+        given += _use_parts(interp, obj, args if depth == 0 else v.NO_ARGS, node, depth)
     interp.partings.used.pop()
     return given
 
@@ -297,7 +308,7 @@ def _moved(interp: RunView, obj: v.Obj) -> list[v.Value]:
     return [batch(device)] if device else []
 
 
-def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> list[v.Value]:
+def _use_parts(interp: Interp, obj: v.Obj, args: v.Args, node: Any, depth: int) -> list[v.Value]:
     given: list[v.Value] = []
     for value in parts(obj) if obj.api in CONTAINERS else _called_now(interp, obj):
         for one, option in _by_option(value):
@@ -311,12 +322,25 @@ def _use_parts(interp: Interp, obj: v.Obj, node: Any, depth: int) -> list[v.Valu
             elif isinstance(one, (v.Func, v.Partial)) or (
                 isinstance(one, v.Inst) and (one.cls.find("__call__") or one.cls.find("forward"))
             ):
-                given.append(interp.call(one, v.Args(star=True), node))
+                handed_on = args if _hands_on(interp, obj, one, args) else v.Args(star=True)
+                given.append(interp.call(one, handed_on, node))
             elif isinstance(one, v.Inst):
                 given += use_base(interp, one, node, depth)
     for layer in _replaced(interp, obj):
         use_object(interp, layer, v.NO_ARGS, node, depth + 1)
     return given
+
+
+def _hands_on(interp: RunView, whole: v.Obj, part: v.Value, args: v.Args) -> bool:
+    """Whether an object of which nothing is known is taken to call the model that it is made with as it is called, as what
+    shares out batches does: the model takes these arguments."""
+    return (
+        bool(args.pos or args.kw)
+        and isinstance(part, v.Inst)
+        and part.cls.find("forward") is not None
+        and rng.of_unknown_library(interp.kb, whole.api)
+        and accepts(part, args)
+    )
 
 
 def _note_unknown(interp: Interp, whole: v.Obj, part: v.Obj) -> None:

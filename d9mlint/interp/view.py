@@ -308,7 +308,7 @@ class RunView(Protocol):
     def mentions(self, parts: Iterable[str]) -> bool:
         """Whether a file of the program that has run, or may have, uses names which contain one of these texts."""
 
-    def uses_word(self, word: str, besides: ModuleFile) -> bool:
+    def uses_word(self, word: str, besides: ModuleFile | None = None) -> bool:
         """Whether a file of the program that has run, or may have, but one of them, uses a name."""
 
     def calls_elements(self, parts: Iterable[str], methods: tuple[str, ...]) -> bool:

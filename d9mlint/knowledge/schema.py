@@ -304,6 +304,8 @@ Role = Literal[
     "resumes-training",
     "reuses-variables",
     "rounds-down",
+    "zero-gradient",
+    "resizes",
     "runs-python",
     "same-elements",
     "samples-actions",
@@ -495,7 +497,8 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``elements`` (at least so many), ``last_size`` (of its last dimension), ``single`` (it has one element
     along the dimension that another argument names; an index has as many dimensions as the receiver), ``sizes``, ``uneven``,
     ``multiple``,
-    ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension) and
+    ``distinct`` (no element is there twice, as far as is seen, or none of the ``rows`` along the last dimension, or
+    none twice ``in rows`` along that dimension, which ``along`` has to name) and
     ``lone`` beside ``along``: other dimensions of one element do not count for ``rank``.
     ``requires_grad``: of a tensor; ``sparse``: it is seen to be one of a sparse layout.
 
@@ -535,7 +538,7 @@ class Condition(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     if_unknown: Literal[False] | msgspec.UnsetType = msgspec.UNSET
     dtype: str | list[str] | None = None
     elements: int | None = None
-    distinct: bool | Literal["rows"] | msgspec.UnsetType = msgspec.UNSET
+    distinct: bool | Literal["rows", "in rows"] | msgspec.UnsetType = msgspec.UNSET
     requires_grad: bool | msgspec.UnsetType = msgspec.UNSET
     sparse: bool | msgspec.UnsetType = msgspec.UNSET
     last_size: int | None = None
@@ -1128,10 +1131,10 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
     of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
-    at which a vector is true, as there is nothing to choose from; where the ``numbers`` of the sequence or array are all
-    different that it is made of. None of its rows along the last dimension is there twice where that is so of the elements
-    of one of the vectors that are stacked there (``stacked-rows``), or of the parts of rows that are joined
-    (``joined-rows``).
+    at which a vector is true, as there is nothing to choose from (``found-rows`` where each is a row); where the ``numbers``
+    of the sequence or array are all different that it is made of. None of its rows along the last dimension is there twice
+    where that is so of the elements of one of the vectors that are stacked there (``stacked-rows``), or of the parts of
+    rows that are joined (``joined-rows``).
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
     ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
     where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
@@ -1200,6 +1203,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
             "one-column",
             "column",
             "found",
+            "found-rows",
             "numbers",
             "stacked-rows",
             "joined-rows",

@@ -1,9 +1,10 @@
 """What becomes of the result of an op in the function that calls it: whether a gradient can come back to it.
 
 The backward pass of an op runs where the gradient of something that its result went into is taken. There is none
-behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``), and what
-leaves PyTorch, as what is printed or written into a text: ``F.interpolate(x).long()`` never runs the backward pass of the
-interpolation, whoever calls the function. By syntax alone; what is not seen here keeps the gradient. What a function
+behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``) or whose
+gradient is zero (``torch.round``), and what leaves PyTorch, as what is printed or written into a text:
+``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the function. By syntax alone;
+what is not seen here keeps the gradient. What a function
 returns goes on in its callers (``d9mlint.checks.callers``).
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import is_dtype
+from d9mlint.interp.switches import DETERMINISTIC
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
@@ -40,6 +42,8 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
         return None
     file = run.frame.file
     consumers = Consumers(run.kb, lambda: run.whole(file), function, kind, file.path in run.imported_files)
+    # The backward pass runs for a gradient of zeros too: deterministic mode raises there.
+    consumers.zeros_end = not run.mode(DETERMINISTIC).value
     ends = consumers.all_end(call) or (part is not None and consumers.part_ends(call, part))
     return consumers.returned if ends else None
 
@@ -59,7 +63,8 @@ def stops_gradient(run: RunView, node: Any) -> bool:
 
 class Consumers:
     """What is done with values in a function. ``returned`` are the places of those that it returns; where other files
-    import its module, they may read what that leaves in its variables."""
+    import its module, they may read what that leaves in its variables. With ``zeros_end`` a gradient of nothing but zeros
+    counts as none."""
 
     def __init__(
         self, kb: Knowledge, facts: Callable[[], m.FileFacts], function: m.Function, kind: str, imported: bool
@@ -71,6 +76,7 @@ class Consumers:
         self._function = function
         self._above = parents(function)
         self.returned: set[int] = set()
+        self.zeros_end = False
 
     def all_end(self, node: Any, names: int = 0) -> bool:
         """Whether all that is done with the value of an expression here is without a gradient."""
@@ -154,7 +160,9 @@ class Consumers:
 
     def _without_gradient(self, api: str) -> bool:
         known = self._kb.tensor(api)
-        return known is not None and known.grad == "none"
+        if known is not None and known.grad == "none":
+            return True
+        return self.zeros_end and self._kb.role(api, "zero-gradient") is not None
 
     def _stored(self, stmt: m.Assign, target: m.Name, names: int) -> bool:
         """What is done with a variable, as long as it holds what a statement stores there."""

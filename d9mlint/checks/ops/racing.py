@@ -22,6 +22,7 @@ from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed
 from d9mlint.checks.ops.fractions import writes_fraction
 from d9mlint.checks.ops.given import parameter_behind, receiver_node
 from d9mlint.checks.ops.graph_losses import LOSSES, STEPS, beside_losses
+from d9mlint.checks.ops.halves import reads_each_once
 from d9mlint.checks.ops.parts import asks_part, leaves_last_part
 from d9mlint.checks.ops.squeezed import takes_one
 from d9mlint.checks.ops.tests_of_results import takes_no_gradient
@@ -637,6 +638,9 @@ def _candidate(
         return
     if answer is False or excused is True or (answer is None and entry.only_seen):
         return
+    if entry.passes == "backward" and reads_each_once(rule.run, call):
+        # No element is read twice, but where there is no deterministic version the mode raises all the same.
+        entry = msgspec.structs.replace(entry, default_mode="deterministic")
     if answer is None and has_more(rule.run, call, entry):
         _silent(rule.run, entry, call.node, "its input has more than one dimension")
         return
