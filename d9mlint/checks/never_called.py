@@ -343,6 +343,13 @@ class Search:
         of = facts.classes[function.cls] if function.cls >= 0 else function
         if of.decorators or of.parent or (isinstance(of, m.Class) and (of.cls >= 0 or of.keywords)):
             return False
+        if any(
+            name.rpartition(".")[2] == module.stem
+            for at in self.with_word(module.stem)
+            for _, name in self.uses_of(at).origins.get("*", ())
+        ):
+            # A file that imports all of it offers all of it.
+            return False
         own = {at for at, one in enumerate(facts.functions) if at == index or 0 <= one.cls == function.cls}
         for at in self.with_word(of.name):
             uses = self.uses_of(at)

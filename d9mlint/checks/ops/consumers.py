@@ -4,8 +4,7 @@ The backward pass of an op runs where the gradient of something that its result 
 behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``) or whose
 gradient is zero (``torch.round``), and what leaves PyTorch, as what is printed or written into a text:
 ``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the function. By syntax alone;
-what is not seen here keeps the gradient. What a function
-returns goes on in its callers (``d9mlint.checks.callers``).
+what is not seen here keeps the gradient. What a function returns goes on in its callers (``d9mlint.checks.callers``).
 """
 
 from __future__ import annotations
