@@ -22,7 +22,7 @@ from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
 from d9mlint.frontend.extract import extract
 from d9mlint.interp import import_cache, interpreter, memo
-from d9mlint.interp.activity import TRAIN, TRAINS_ON, note
+from d9mlint.interp.activity import TRAIN, TRAINS_ON, TRAINS_OTHERWISE, note
 from d9mlint.interp.entry_run import Analyzer, Project, ProjectFile, start_models
 from d9mlint.interp.import_cache import ImportLog
 from d9mlint.interp.interpreter import Interp
@@ -907,7 +907,7 @@ def test_what_only_might_be_done_is_no_effect_of_an_import() -> None:
         note(interp, TRAIN, None)
     assert (interp.places, interp.import_log.places) == ({}, {})
     note(interp, TRAIN, None)
-    assert set(interp.places) == set(interp.import_log.places) == {TRAIN, TRAINS_ON}
+    assert set(interp.places) == set(interp.import_log.places) == {TRAIN, TRAINS_ON, TRAINS_OTHERWISE}
 
 
 def test_an_import_that_does_too_much_is_cut_and_named() -> None:
