@@ -825,11 +825,11 @@ def are_mappings(value: v.Value) -> bool:
     return all(isinstance(one, v.Mapping) for one in v.alternatives(value))
 
 
-def unpacked(value: v.Value) -> tuple[Mapping[Any, v.Value], bool]:
+def unpacked(value: v.Value, of_some_files: bool = True) -> tuple[Mapping[Any, v.Value], bool]:
     """What ``**value`` gives, and whether it may give more: of one of several mappings, the items that all of them have,
-    and those that some have."""
+    and those that some have. ``of_some_files`` names what only some of the files have that a program may be given."""
     if isinstance(value, v.Mapping):
-        held = given_files.whole(value)
+        held = given_files.whole(value) if of_some_files else value
         return held.items, held.open
     if not are_mappings(value):
         return {}, True

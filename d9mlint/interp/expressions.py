@@ -467,9 +467,10 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
         if keyword.name is not None:
             kw[keyword.name] = value
         else:
-            held, more = unpacked(value)
+            of_library = _is_of_library(func)
+            held, more = unpacked(value, of_some_files=not of_library)
             named = {k: x for k, x in held.items() if isinstance(k, str) and k not in kw}
-            kw.update({k: present(x) for k, x in named.items()} if _is_of_library(func) else named)
+            kw.update({k: present(x) for k, x in named.items()} if of_library else named)
             if more:
                 dstar = more_given(value) if dstar is not True else True
     args = v.Args(pos, kw, star, dstar)

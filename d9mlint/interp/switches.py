@@ -10,7 +10,6 @@ from d9mlint.interp.devices import runner_of
 from d9mlint.interp.events import CallEvent, EnvironmentEvent, ObjectAttributeEvent
 from d9mlint.interp.listening import on, on_call, on_object_attribute
 from d9mlint.interp.memory import Memory, remembered, remembered_once, remembered_table
-from d9mlint.interp.missing_items import may_be_missing
 from d9mlint.interp.places import Where
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.text import call_text, with_keys
@@ -86,10 +85,8 @@ def in_dictionary(items: dict[str, str], node: Any) -> TrainerSwitch | None:
 
 
 def _off_in_some(value: v.Value) -> bool:
-    """Whether a switch is on in some of the files of which the program is given one, and off or missing in others."""
-    return may_be_missing(value) or (
-        isinstance(value, v.AnyOf) and any(v.truth(one) is False for one in value.values)
-    )
+    """Whether a switch is on in some of the files of which the program is given one, and off in others."""
+    return isinstance(value, v.AnyOf) and any(v.truth(one) is False for one in value.values)
 
 
 def is_on(value: v.Value) -> bool:
