@@ -182,6 +182,26 @@ def test_a_variable_of_the_module_is_seeded_for_a_parameter_of_its_name_where_it
     assert _after(project, SAMPLED.format(**parts), "DET111") == SAMPLED.format(**wanted)
 
 
+PLAYED = """\
+import gymnasium as gym
+
+
+def play(env):
+    return env.reset()[0]
+
+
+if __name__ == "__main__":
+    env = gym.make("CartPole-v1")
+    print(play(env))
+"""
+
+
+def test_the_variable_of_a_module_is_not_what_another_program_gives_its_function(project: Project) -> None:
+    train = 'import gymnasium as gym\nfrom play import play\n\ngame = gym.make("CartPole-v1")\nprint(play(game))\n'
+    root = project({"play.py": PLAYED, "a_train.py": train})
+    assert not _fixed(root, {"select": ["DET111"]}).changes
+
+
 @pytest.mark.parametrize(
     ("code", "wanted"),
     [

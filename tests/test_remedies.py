@@ -2457,3 +2457,8 @@ def test_op_determinism_comes_after_what_raises_with_it(tmp_path: Path, layer: s
     )
     (found,) = findings(tmp_path, text, "DET306")
     assert found.help.startswith(begins)
+
+
+def test_no_line_is_to_be_removed_that_sets_the_default(tmp_path: Path) -> None:
+    (found,) = findings(tmp_path, "import torch\n\ntorch.backends.cudnn.deterministic = False\n", "DET303")
+    assert found.help == "set it to `True`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -196,6 +197,7 @@ def is_quiet(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
             _is_asked_always(one.args)
             or _decides_itself(one)
             or all(base == "object" for base in one.cls.external_bases())
+            or _is_quiet_itself(interp, one, entry)
         ):
             # What a class of the program draws is seen where it is drawn.
             continue
@@ -241,6 +243,33 @@ def _decides_itself(part: v.Inst) -> bool:
     return isinstance(call, v.Func) and not any(
         isinstance(one, m.Call) and called_name(one) in ("super", "__call__") for one in nodes(call.fn.body)
     )
+
+
+def _is_quiet_itself(interp: RunView, part: v.Inst, entry: RngEntry) -> bool:
+    """Whether a part of a class that the program derives from quiet ones is applied always and alike: what the class adds
+    to these calls nothing but builtins and what it has itself."""
+    base = part.attrs.get(BASE)
+    made = [part.args, base.args] if isinstance(base, v.Obj) else [part.args]
+    if not all(_always(args.kw.get("p")) for args in made):
+        return False
+    if not all(interp.kb.canonical(one) in entry.quiet_parts for one in part.cls.external_bases()):
+        return False
+    methods = [one for cls in part.cls.mro() for one in cls.env.all().values() if isinstance(one, v.Func)]
+    return all(
+        _is_of_itself(one, method)
+        for method in methods
+        for one in nodes(interp.body(method))
+        if isinstance(one, m.Call)
+    )
+
+
+def _is_of_itself(call: m.Call, method: v.Func) -> bool:
+    """Whether a call in a method is that of a builtin, or of a method of the object or of the class above."""
+    func = call.func
+    if isinstance(func, m.Attr):
+        return isinstance(func.value, m.Call) and _is_of_itself(func.value, method)
+    own = tuple(f"{one.name}." for one in method.fn.params[:1])
+    return isinstance(func, m.Name) and (func.id.startswith(own) or hasattr(builtins, func.id))
 
 
 def _is_asked_always(args: v.Args) -> bool:

@@ -28,6 +28,7 @@ from d9mlint.interp.rng import GENERATOR_TYPES, valid
 from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import LIGHTNING_TRAINERS, SEEDED_BY_TRAINER
+from d9mlint.interp.tensors import LOADING, loaded_by_call
 from d9mlint.interp.usage import flatten, handed_over, held
 from d9mlint.ir import nodes as m
 
@@ -412,8 +413,19 @@ def is_visible(run: RunView, dataset: v.Value, depth: int = 0) -> bool:
         # The array of a column, of whatever table.
         return dataset.name == _ARRAY
     if isinstance(dataset, v.AnyOf):
-        return all(is_visible(run, one, depth + 1) for one in dataset.values)
+        # What a file holds where the program else makes the dataset is what an earlier run has made so.
+        made = [one for one in dataset.values if not _is_read_back(run, one)]
+        known = made if any(isinstance(one, (v.Inst, v.Obj)) for one in made) else dataset.values
+        return all(is_visible(run, one, depth + 1) for one in known)
     return isinstance(dataset, v.Lit)
+
+
+def _is_read_back(run: RunView, value: v.Value) -> bool:
+    """Whether a value is what was loaded from a file, or an item of it."""
+    if not isinstance(value, v.Obj):
+        return False
+    api = loaded_by_call(value) or value.api
+    return api in LOADING or run.kb.role(api, "reads-data") is not None
 
 
 def _quiet_helper(run: RunView, value: v.Value, depth: int) -> bool:

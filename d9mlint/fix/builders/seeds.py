@@ -346,7 +346,8 @@ def seeded_environment(context: Context, finding: Finding) -> Fix | None:
         if not isinstance(owner, ast.Attribute):
             return None
         space, owner = owner.attr, owner.value
-    made_at = _assignment(code, call, ast.unparse(owner))
+    elsewhere = any(step.path != finding.path for step in finding.flow if not step.beside)
+    made_at = _assignment(code, call, ast.unparse(owner), elsewhere)
     env = ast.unparse(owner)
     at_once = made_at is not None and code.scope(made_at) is code.scope(call) and not code.in_loop(call)
     if made_at is not None and (space or by_method or not at_once):
@@ -374,9 +375,9 @@ def _is_run_once(code: Code, node: ast.AST) -> bool:
     return True
 
 
-def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
+def _assignment(code: Code, user: ast.AST, name: str, elsewhere: bool) -> ast.stmt | None:
     """The only statement that gives a variable or attribute a value that is called for, as far as that is one that
-    is run before its user."""
+    is run before its user, which may be called ``elsewhere``, in another file."""
     found: list[ast.stmt] = []
     for node in code.nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
@@ -386,18 +387,22 @@ def _assignment(code: Code, user: ast.AST, name: str) -> ast.stmt | None:
         scope = code.scope(user)
         # What a function assigns itself hides what the module assigns.
         own = [s for s in found if code.scope(s) is scope]
-        found = own or [s for s in found if code.scope(s) is code.tree and _is_given(code, scope, name)]
+        found = own or [
+            s for s in found if code.scope(s) is code.tree and _is_given(code, scope, name, elsewhere)
+        ]
     return found[-1] if len(found) == 1 else None
 
 
-def _is_given(code: Code, scope: ast.AST, name: str) -> bool:
+def _is_given(code: Code, scope: ast.AST, name: str, elsewhere: bool) -> bool:
     """Whether a variable of the module is what a function has by this name, as far as the file shows: no call gives a
-    parameter of the name anything else."""
+    parameter of the name anything else, as one in another file does."""
     if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return True
     names = [one.arg for one in (*scope.args.posonlyargs, *scope.args.args)]
     if name not in (*names, *(one.arg for one in scope.args.kwonlyargs)):
         return True
+    if elsewhere:
+        return False
     position = names.index(name) if name in names else None
     for node in code.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == scope.name:
