@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support import lint
 
 
@@ -104,6 +105,20 @@ def test_deterministic_mode_names_the_first_call_for_which_it_matters(tmp_path: 
         found = lint(tmp_path, {"device": "cuda", "torch-version": "2.12"}).items
         (mode,) = [one.finding for one in found if one.finding.code == "DET302"]
         assert [step.message for step in mode.flow] == [said]
+
+
+@pytest.mark.parametrize("moved", ["", ".cuda()", ".train().to('cuda')"])
+def test_a_model_of_unknown_ops_is_named_by_what_has_made_it(tmp_path: Path, moved: str) -> None:
+    text = (
+        "import torch\nfrom transformers import AutoModel\n\ntorch.manual_seed(0)\n"
+        f"model = AutoModel.from_pretrained('x'){moved}\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "for i in range(3):\n    model(torch.ones(1, 3, device='cuda')).loss.backward()\n    optimizer.step()\n"
+    )
+    (tmp_path / "train.py").write_text(text)
+    found = lint(tmp_path, {"device": "cuda"}).items
+    (mode,) = [one.finding for one in found if one.finding.code == "DET302"]
+    said = "the ops of `transformers.AutoModel.from_pretrained` are not known"
+    assert [step.message for step in mode.flow if step.beside] == [said]
 
 
 def test_a_line_that_cannot_be_parsed_may_run_any_op(tmp_path: Path) -> None:

@@ -59,3 +59,24 @@ def test_what_a_file_can_do_without_says_nothing_about_the_release(
     messages = [one.message for one in found if one.path.endswith("plain.py")]
     assert len(messages) == 1
     assert ("TensorFlow 1.15 " in messages[0]) == is_old
+
+
+@pytest.mark.parametrize(
+    ("made", "release"),
+    [
+        ("A.Flip()", "1.4.23"),
+        ("A.RandomResizedCrop(height=8, width=8)", "1.4.24"),
+        ("A.RandomSizedCrop((4, 8), height=8, width=8)", "1.4.24"),
+        ("A.CoarseDropout(max_holes=8)", "1.4.24"),
+        ("A.RandomResizedCrop(size=(8, 8))", ""),
+        ("A.Resize(height=8, width=8)", ""),
+    ],
+)
+def test_a_transform_says_which_releases_of_albumentations_take_it(
+    tmp_path: Path, made: str, release: str
+) -> None:
+    used = f"import albumentations as A\n\nflip = A.Compose([A.HorizontalFlip(), {made}])\n"
+    (tmp_path / "program.py").write_text(f"{used}print(flip(image=open('x').read())['image'])\n")
+    (found,) = (item.finding for item in lint(tmp_path, {"select": ["DET106"]}).items)
+    assert found.targets[0] == f"albumentations {release or '2.0'}"
+    assert ("inferred" in found.targets[1]) == bool(release)

@@ -932,6 +932,7 @@ ROLES = {
     "runs-graph": "runs graphs of TensorFlow",
     "saves-by-clock": "saves variables when a time has passed",
     "saves-in-epochs": "lets a trainer save checkpoints within epochs",
+    "saves-states": "saves checkpoints of a trainer, or lets it do so",
     "stores-arrays": "writes its keyword arguments into a file",
     "stores-data": "writes what its argument names into a file",
     "saves-checkpoint": "writes what its argument names into a file",

@@ -315,6 +315,7 @@ Role = Literal[
     "saves-in-training",
     "saves-loader",
     "saves-run",
+    "saves-states",
     "saves-trained",
     "saves-trained-variables",
     "saves-variables",

@@ -68,6 +68,10 @@ class ResumedTrainers(OwnDraws, Rule):
     """Where the trainers are loaded that go on with training, and the RNGs that they draw from."""
     put_back = remembered_table(Site, bool)
     """Where the trainers are loaded that are given what their files leave out."""
+    alone = remembered(set[Site])
+    """Where trainers go on whose callbacks save weights alone, from which they cannot,"""
+    whole = remembered(bool)
+    """and whether the program may save more than weights."""
     dropped = remembered_table(Site, Where)
     """The models for which a file was loaded into another one, which nothing takes, and where."""
 
@@ -154,7 +158,10 @@ class ResumedTrainers(OwnDraws, Rule):
                 option = v.option_of(path) if v.is_none(path) is True else ""
                 given = f", if {given_in_words(option)}," if option else ""
                 name = f"`{api.rpartition('.')[2]}({role.arg}=...)`{given}"
-                self.places.append((Where(self.run, call.node, api), name, seeded))
+                place = Where(self.run, call.node, api)
+                self.places.append((place, name, seeded))
+                if self._saves_weights_alone(owner):
+                    self.alone.add(place.site)
                 if any(
                     one.cls.find("state_dict") is not None for one in kept if not has_model(self.run, [one])
                 ):
@@ -178,6 +185,13 @@ class ResumedTrainers(OwnDraws, Rule):
         name = next((one for one in (role.arg, *role.more) if one in call.args.kw), role.arg)
         place = Where(self.run, call.node, call.api)
         self.inside[place.site] = place, f"{call.api.rpartition('.')[2]}({name}=...)"
+
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-states") is not None)
+    def saves_states(self, call: CallEvent) -> None:
+        """What a trainer saves is decided: its states, or the weights alone."""
+        role = self.run.kb.role(call.api, "saves-states")
+        if role is None or call.args.star or call.args.dstar or all_hold(call.args, role.when) is not False:
+            self.whole = True
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "saves-loader") is not None)
     def keeps_position(self, call: CallEvent) -> None:
@@ -309,7 +323,12 @@ class ResumedTrainers(OwnDraws, Rule):
                     f"{remedy}save the RNG states beside the file and restore them before training goes on",
                     subject=place.subject,
                 )
-        if self.places and not self.other:
+        places = [one for one in self.places if self.whole or one[0].site not in self.alone]
+        if len(places) < len(self.places):
+            for place, _, _ in self.places:
+                reason = "the program saves weights alone, and a trainer that is to go on from them raises KeyError"
+                self.silent("DET602", place, reason)
+        if places and not self.other:
             for site in self.inside.known():
                 place, name = self.inside[site]
                 self.report(
@@ -321,7 +340,7 @@ class ResumedTrainers(OwnDraws, Rule):
                     subject=place.subject,
                     confidence=Confidence.MEDIUM,
                 )
-        for place, name, seeded in self.places:
+        for place, name, seeded in places:
             if self.splits:
                 self.report(
                     "DET602",
@@ -355,6 +374,22 @@ class ResumedTrainers(OwnDraws, Rule):
                     subject=place.subject,
                 )
 
+    def _saves_weights_alone(self, trainer: v.Obj) -> bool:
+        """Whether the callbacks of a trainer are known, and one of them saves the weights alone."""
+        given = trainer.args.kw.get(_CALLBACKS)
+        if given is None or trainer.args.dstar:
+            return False
+        parts = given.elts if isinstance(given, v.Items) and not given.open else [given]
+        if not all(isinstance(one, v.Obj) for part in parts for one in v.alternatives(part)):
+            return False
+        # Any of them that saves more has said so when it was made.
+        return any(
+            self.run.kb.role(one.api, "saves-states") is not None
+            for part in parts
+            for one in v.alternatives(part)
+            if isinstance(one, v.Obj)
+        )
+
     def _objects(self, args: v.Args) -> Iterator[v.Inst]:
         """The objects of the program's own classes among arguments, also in lists."""
         for value in args.values():
@@ -376,6 +411,7 @@ class ResumedTrainers(OwnDraws, Rule):
         return False
 
 
+_CALLBACKS = "callbacks"
 _HOOKS = ("on_save_checkpoint", "on_load_checkpoint")
 
 

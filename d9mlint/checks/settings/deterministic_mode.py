@@ -43,7 +43,7 @@ from d9mlint.interp.events import (
     ObjectCallEvent,
 )
 from d9mlint.interp.library.records import TUPLE_TYPE
-from d9mlint.interp.library_modules import is_module, makes_module
+from d9mlint.interp.library_modules import MODULE, is_module, makes_module
 from d9mlint.interp.listening import on, on_call, on_call_if
 from d9mlint.interp.memory import marks_path, noted, remembered, remembered_once, remembered_table
 from d9mlint.interp.places import Where
@@ -137,7 +137,7 @@ class DeterministicMode(Rule):
         """Note that the mode may change something in a call."""
         if key not in of or grounds > of[key]:
             of[key] = grounds
-            name = call.api.removesuffix(CALLED)
+            name = self._made_by(call) or call.api.removesuffix(CALLED)
             name = called_name(call.node) if name.startswith("?") else name
             text = f"`{name}`" if name else "what is called here"
             if name == UNREAD:
@@ -148,6 +148,18 @@ class DeterministicMode(Rule):
                 else f"the ops of {text} are not known"
             )
             self.reasons.add((key, Step(*self.run.here(call.node), reason, beside=True), grounds))
+
+    def _made_by(self, call: CallEvent) -> str:
+        """What has made the model that a method gives back, as ``to`` does, or an empty text for other methods."""
+        method, owner = call.api.rpartition(".")[2], call.owner
+        if (
+            not isinstance(owner, v.Obj)
+            or self.run.kb.role(f"{MODULE}.{method}", "mode-changes-nothing") is None
+        ):
+            return ""
+        while isinstance(owner.owner, v.Obj):
+            owner = owner.owner
+        return owner.api
 
     @on(ObjectCallEvent)
     def called(self, event: ObjectCallEvent) -> None:
