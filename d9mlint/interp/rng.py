@@ -25,6 +25,7 @@ from d9mlint.interp.events import (
     SeedEvent,
 )
 from d9mlint.interp.heap import HEAP
+from d9mlint.interp.methods import is_property
 from d9mlint.interp.single_use import delays_only
 from d9mlint.interp.state import MAYBE, RNG, SEEDED, UNSEEDED, Rng, Setting, Site
 from d9mlint.ir import nodes as m
@@ -195,6 +196,7 @@ def is_quiet(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
         if isinstance(one, v.Inst) and (
             _is_asked_always(one.args)
             or _decides_itself(one)
+            or _is_named(interp, one, entry)
             or all(base == "object" for base in one.cls.external_bases())
         ):
             # What a class of the program draws is seen where it is drawn.
@@ -241,6 +243,19 @@ def _decides_itself(part: v.Inst) -> bool:
     return isinstance(call, v.Func) and not any(
         isinstance(one, m.Call) and called_name(one) in ("super", "__call__") for one in nodes(call.fn.body)
     )
+
+
+def _is_named(interp: RunView, part: v.Inst, entry: RngEntry) -> bool:
+    """Whether a part is of a class of the program that adds but a constructor and properties to those of the library which
+    are named, and is applied as they are."""
+    bases = [interp.kb.canonical(base) for base in part.cls.external_bases()]
+    if not bases or not all(base in entry.quiet_parts for base in bases):
+        return False
+    added = (one for cls in part.cls.mro() for one in cls.env.all().items())
+    if any(name != "__init__" and not is_property(one) for name, one in added if isinstance(one, v.Func)):
+        return False
+    base = part.attrs.get(BASE)
+    return _always((base.args if isinstance(base, v.Obj) else part.args).kw.get("p"))
 
 
 def _is_asked_always(args: v.Args) -> bool:
