@@ -790,7 +790,7 @@ class Interp:
         parts = uncalled_parts(self.state, self._may_be_named)
         found |= parts | kept_places(self.state, self._may_be_read)
         # Where all of the program was followed, a method that has not run of an instance that it keeps never does.
-        followed = all(gap.kind == "constant" for gap in self.gaps)
+        followed = self._is_followed()
         stored = stored_places(self.state, lambda name, held: self._may_be_read(name, held and followed))
         return found if not stored or self.mentions(["__dict__"]) else found | stored
 
@@ -863,23 +863,39 @@ class Interp:
         )
 
     def reads_attribute(
-        self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]] | None = None
+        self,
+        file: ModuleFile,
+        name: str,
+        classes: frozenset[tuple[str, int]] | None = None,
+        by_run: bool = False,
     ) -> bool:
         """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them,
         store items in them and ask what is in them. What methods do with their own objects counts in these classes alone,
-        by file and where each begins, if they are known."""
+        by file and where each begins, if they are known. With ``by_run``, what methods do that have not run does not count
+        where all of the program was followed."""
         if self.exhausted or self.entry is None:
             return True
         if liveness.reaches_by_text(self.whole(file)):
             return True
         entered = self.visited
+        by_run = by_run and self._is_followed()
         for one in self.modules.files:
             if (one.path, 0) not in entered:
                 continue
             of = frozenset(start for path, start in classes if path == one.path) if classes else None
-            if liveness.attribute_readers(self.whole(one), name, True, of) != []:
+            read = liveness.attribute_readers(self.whole(one), name, True, of)
+            if read is None or (read and not by_run):
                 return True
+            for index in read:
+                function = one.facts.functions[index]
+                # Python and libraries call methods with such names where no call of them is seen.
+                if (one.path, index) in entered or function.cls < 0 or function.name.startswith("__"):
+                    return True
         return False
+
+    def _is_followed(self) -> bool:
+        """Whether all of the program was followed."""
+        return all(gap.kind == "constant" for gap in self.gaps)
 
     def stores_attribute(self, name: str) -> bool:
         """Whether code of the program that has run, or may have, may assign attributes of a name at any time."""

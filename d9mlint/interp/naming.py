@@ -137,12 +137,12 @@ def _is_element(whole: Any, part: Any) -> bool:
 
 def for_others(run: RunView, node: Any) -> Callable[[], bool]:
     """What says at the end of a program whether something was made for others: a module that other files import keeps what
-    the expression gives in a variable that the program does not read, or an object in an attribute."""
+    the expression gives in a variable that the program does not read, or an object does in an attribute."""
     kept, attribute = module_variable(run, node), kept_layer(run, node)
 
     def answer() -> bool:
         if attribute is not None:
-            return run.entry is not None and not run.reads_attribute(*attribute)
+            return run.entry is not None and not run.reads_attribute(*attribute, by_run=True)
         if kept is None or run.entry is None or kept[0].path not in run.imported_files:
             return False
         return not run.reads_variable(*kept)

@@ -296,11 +296,16 @@ class RunView(Protocol):
         """Whether anything that has run may have read a variable of a module; ``outside`` of its body."""
 
     def reads_attribute(
-        self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]] | None = None
+        self,
+        file: ModuleFile,
+        name: str,
+        classes: frozenset[tuple[str, int]] | None = None,
+        by_run: bool = False,
     ) -> bool:
         """Whether the program may do more with attributes of a name, of instances of a class in a file, than assign them,
         store items in them and ask what is in them. What methods do with their own objects counts in these classes alone,
-        by file and where each begins, if they are known."""
+        by file and where each begins, if they are known. With ``by_run``, what methods do that have not run does not count
+        where all of the program was followed."""
 
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""

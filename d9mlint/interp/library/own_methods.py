@@ -38,8 +38,10 @@ def run(interp: Interp, inst: v.Inst, role: RoleEntry, args: v.Args, node: Any) 
 
 
 def run_of_argument(interp: Interp, role: RoleEntry, args: v.Args, node: Any, passes_on: bool) -> None:
-    """``scaler.step(optimizer)`` calls ``optimizer.step()``. A method passes the arguments behind it on."""
-    behind = v.Args(args.pos[role.pos + 1 :] if passes_on and role.pos is not None else [])
+    """``scaler.step(optimizer)`` calls ``optimizer.step()``. A method passes the arguments behind it on; what a function
+    passes is not known."""
+    passed = args.pos[role.pos + 1 :] if passes_on and role.pos is not None else []
+    behind = v.Args(passed, star=not passes_on, dstar=not passes_on)
     for given in v.alternatives(args.get(role.arg, role.pos) or v.NONE):
         # Callbacks come as a list, also of pairs with their names.
         for one in flatten(given) if isinstance(given, v.Items) else [given]:
