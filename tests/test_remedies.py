@@ -2462,3 +2462,38 @@ def test_op_determinism_comes_after_what_raises_with_it(tmp_path: Path, layer: s
 def test_no_line_is_to_be_removed_that_sets_the_default(tmp_path: Path) -> None:
     (found,) = findings(tmp_path, "import torch\n\ntorch.backends.cudnn.deterministic = False\n", "DET303")
     assert found.help == "set it to `True`"
+
+
+@pytest.mark.parametrize(
+    ("default", "first", "said", "help"),
+    [
+        (
+            "None",
+            "",
+            "by default (`--seed` is None) and without a NumPy seed: the result differs between runs",
+            "give `--seed` a fixed default, or call `numpy.random.seed(seed)` first",
+        ),
+        (
+            "None",
+            "if args.seed is not None:\n    numpy.random.seed(args.seed)\n",
+            "and without a NumPy seed, unless `--seed` is given: the result differs between runs",
+            "give `--seed` a fixed default",
+        ),
+        ("None", "numpy.random.seed(0)\n", "", ""),
+        ("0", "", "", ""),
+    ],
+)
+@pytest.mark.parametrize("seed", ["args.seed", "seed"])
+def test_an_option_that_is_the_seed_of_a_split_gets_a_default(
+    tmp_path: Path, default: str, first: str, said: str, help: str, seed: str
+) -> None:
+    text = (
+        "import argparse\n\nimport numpy\nfrom sklearn.model_selection import train_test_split\n\n"
+        f"parser = argparse.ArgumentParser()\nparser.add_argument('--seed', type=int, default={default})\n"
+        f"args = parser.parse_args()\n{first}seed: int = args.seed\n"
+        f"print(train_test_split(numpy.arange(10), random_state={seed}))\n"
+    )
+    found = findings(tmp_path, text, "DET109")
+    expected = [(f"`train_test_split` without `random_state=` {said}", help, "warning")] if said else []
+    assert [(one.message, one.help, one.severity.value) for one in found] == expected
+    assert all(one.fix is None for one in found)

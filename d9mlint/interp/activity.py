@@ -316,11 +316,12 @@ def _trains_too(interp: Interp) -> bool:
 def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
     """What loaded states are given to: to models that are not trained here, to what may be models that are, or to something
     else."""
+    only_infers = _only_infers(interp)
     if (
         interp.activity.trains_networks
         or GIVES_OPTIMIZER in interp.places
-        or (GIVES_NO_MODEL in interp.places and not _only_infers(interp))
-        or INFERS not in interp.places
+        or (GIVES_NO_MODEL in interp.places and not only_infers)
+        or (INFERS not in interp.places and not only_infers)
     ):
         # What is not known to be a model, in a program that only infers, is one.
         if GIVES_NO_MODEL in interp.places:
@@ -332,9 +333,11 @@ def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
 
 def _only_infers(interp: Interp) -> bool:
     """Whether the run uses models, trains none, and calls nothing that may: an optimizer that a method gives its state
-    beside the weights then takes no step."""
+    beside the weights then takes no step. One that saves no checkpoint, and shows what it computes, uses them too."""
+    places = interp.places
+    shows = (HANDS_OVER in places or KEEPS in places) and not interp.activity.saved_files
     followed = all(gap.kind in ("constant", "device") for gap in interp.gaps)
-    return followed and INFERS in interp.places and TRAIN not in interp.places and not interp.exhausted
+    return followed and (INFERS in places or shows) and TRAIN not in places and not interp.exhausted
 
 
 def only_tries_gradient(interp: RunView) -> bool:

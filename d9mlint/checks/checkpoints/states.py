@@ -98,6 +98,8 @@ _DRAWN = "drawn:"
 """What is noted of loops in which an RNG is drawn from, with the RNG behind it."""
 _ASIDE = "drawn aside:"
 """The same, where that is after a seed that is for this alone."""
+_FOLDER = "pretrained_model_name_or_path"
+"""The argument of ``from_pretrained`` that may name a folder."""
 _BESIDE = frozenset({"epoch", "scheduler", "scaler", *NAMES})
 """What may as well stand in another file than the optimizer."""
 RESTORE_CALLS = {
@@ -412,6 +414,8 @@ class Checkpoints(
     """Weights that are saved alone, or with a number, in a loop."""
     loaded = remembered(list[Loaded])
     """Models that are given the weights that a file has."""
+    folders = remembered(list[tuple[str, str, Loaded]])
+    """Variables that are given models out of what they may have saved by ``save_pretrained``, with their files."""
     models_loaded = remembered_table(tuple[str, str], Loaded)
     """Variables of files into which what may be a whole model is loaded."""
     loaded_if = remembered(set[str])
@@ -851,7 +855,7 @@ class Checkpoints(
             self.resumed.setdefault(loop.key, lambda: start)
         elif begins and loaded and begins_anew(loop):
             self.anew.add(loop.key)
-        if begins and loaded:
+        if begins and (loaded or self.folders):
             self.began[loop.key] = Moment(self.run.steps)
 
     def _carries(self, loop: Loop) -> None:
@@ -1064,15 +1068,28 @@ class Checkpoints(
         """Weights may be saved alone, or with a number."""
         models = weights_in(self.run, content)
         file = file_of(self.run, call, "f", 1) if models else None
-        if file is not None:
-            self.written.setdefault(file.name, lambda: Moment(self.run.steps))
         if models and self._is_counted_on(argument_node(call.node, "f", 1)):
             self.numbered.update(loops or self.trains_in.known())
+        self._weights_in(call, file, argument_node(call.node, "obj", 0), models, found, place, loops)
+
+    def _weights_in(
+        self,
+        call: CallEvent,
+        file: File | None,
+        written: Any,
+        models: frozenset[tuple[object, Site]],
+        found: set[str],
+        place: Where,
+        loops: frozenset[str],
+    ) -> None:
+        """Weights of models, written as an expression, may be saved in a file."""
+        if file is not None:
+            self.written.setdefault(file.name, lambda: Moment(self.run.steps))
         # A file that is written once, after a loop that trains, holds what that loop has come to.
         after = frozenset[str]() if loops else frozenset(self.trains_in.known())
         loops = loops or frozenset(key for key in after if self._counts_on(key))
         if found <= {"epoch"} and (loops or after) and models:
-            self._loaded_whole(call, frozenset(site for _, site in models))
+            self._loaded_whole(written, frozenset(site for _, site in models))
             option = self.run.state.aside
             tests = tests_around(self.run, call.node)
             self.weights.append(Saved(place, frozenset(found), loops, option, models, file, tests, after))
@@ -1091,9 +1108,36 @@ class Checkpoints(
             for one in v.alternatives(self.run.value_of(name))
         )
 
-    def _loaded_whole(self, call: CallEvent, models: frozenset[Site]) -> None:
+    @on_method("save_pretrained")
+    def save_pretrained(self, call: CallEvent) -> None:
+        """A model saves its weights in a folder."""
+        models = weights_in(self.run, call.owner) if call.owner is not None else frozenset()
+        if models and isinstance(call.node, m.Call) and not is_never(self.run, call.node):
+            file = file_of(self.run, call, "save_directory", 0)
+            loops = frozenset(loop.key for loop in self.run.loops)
+            place = Where(self.run, call.node, call_text(call))
+            saved = frozenset(site for _, site in models)
+            here = (self.run.frame.file.path, receiver(call.node))
+            self.loaded.extend(
+                one._replace(models=saved) for *variable, one in self.folders if (*variable,) == here
+            )
+            self._weights_in(call, file, call.node.func, models, set(), place, loops)
+
+    @on_call_if(lambda rule, api: api.endswith(".from_pretrained"))
+    def load_pretrained(self, call: CallEvent) -> None:
+        """A model may be loaded from a folder in which it was saved."""
+        stmt = self.run.statement
+        if not isinstance(stmt, m.Assign) or stmt.value is not call.node:
+            return
+        file, tests = file_of(self.run, call, _FOLDER, 0), tests_around(self.run, call.node)
+        loops = frozenset(loop.key for loop in self.run.loops)
+        known = Loaded(Moment(self.run.steps), loops, frozenset(), WHOLE, file, tests)
+        path = self.run.frame.file.path
+        names = [one.id for one in stmt.targets if isinstance(one, m.Name)]
+        self.folders.extend((path, name, known) for name in names if file is not None)
+
+    def _loaded_whole(self, content: Any, models: frozenset[Site]) -> None:
         """Models are saved from a variable into which a model was loaded, in the place of its state."""
-        content = argument_node(call.node, "obj", 0)
         while isinstance(content, m.Call):
             content = content.func
         if not isinstance(content, m.Name):

@@ -52,6 +52,8 @@ class TrainedModels:
     def saved_by_itself(self, call: CallEvent) -> None:
         """A method of a model saves it, or something is given the model to save."""
         self.saved_models.update(models_in(self.run, [call.owner or v.UNKNOWN, *call.args.values()]))
+        # What a library has loaded need not be known to be a model.
+        self.saved_models.update(models_made(call.owner))
 
     def unsaved_models(self, loops: Iterable[str]) -> set[str]:
         """What the models are called that some loops train, and of which nothing saves the weights, whole or in part."""

@@ -968,6 +968,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
     def _split(self, rng: str, level: Rng, entry: RngEntry, node: Any) -> None:
         api = _drawn_by(node, entry)
         argument = entry.unless[0].arg
+        option = self._none_by_default(node, argument)
         generator = self.run.kb.generators[rng]
         aside = self.run.state.aside
         when = f" when {given_in_words(aside)}" if aside else ""
@@ -978,15 +979,19 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         if runs_again(self.run):
             help = f"{or_else}: with a constant for `{argument}=` each call draws the same numbers"
             remedy = () if level.option else ("rng", rng)
+        elif option:
+            help = f"give `{option}` a fixed default" + ("" if level.option == option else f", or {or_else}")
+            remedy = ()
         else:
             value = entry.seed_value
             help = f"pass `{argument}={value}`, or {or_else}"
             # What is more than a number may need an import.
             remedy = (argument, value) if value.isdigit() else ("rng", rng)
-        severity = Severity.WARNING if level.option or aside or not reached else None
+        severity = Severity.WARNING if level.option or option or aside or not reached else None
+        why = f" by default (`{option}` is None)" if option and option != level.option else ""
         found = Split(
             Where(self.run, node, api),
-            f"`{api}` without `{argument}=`{seed}{unless}: the result differs between runs{when}",
+            f"`{api}` without `{argument}=`{why}{seed}{unless}: the result differs between runs{when}",
             help,
             Severity.ADVICE if is_displayed(self.run, node) else severity,
             Confidence(entry.confidence) if entry.confidence != "high" else None,
@@ -1002,6 +1007,12 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             self.viewed_splits.append(found)
         else:
             self._report_split(found)
+
+    def _none_by_default(self, node: Any, argument: str) -> str:
+        """The option whose default, None, a call is given as its seed."""
+        given = (one.value for one in getattr(node, "keywords", ()) if one.name == argument)
+        value = next((self.run.value_of(one) for one in given), None)
+        return v.option_of(value) if value is not None and v.is_none(value) else ""
 
     def _note_viewed(self, node: Any) -> None:
         if self.run.frame.func is not None:
