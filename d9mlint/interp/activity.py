@@ -942,7 +942,7 @@ class Activity:
     def state_given(self, call: CallEvent) -> None:
         """Something is given a state: a model, or what else is needed to go on with training."""
         state = call.args.pos[0] if call.args.pos else None
-        if isinstance(state, v.Obj) and state.api.endswith(".state_dict"):
+        if state is not None and self._is_of_this_run(state):
             self.passed_on = True
             return
         of_module = call.api.endswith(OF_ONE_MODULE)
@@ -957,6 +957,16 @@ class Activity:
             note(self._interp, GIVES_NO_MODEL, call.node, call.api)
         elif not model and not _computes(running(self._interp), name):
             note(self._interp, GIVES_OPTIMIZER, call.node, call.api)
+
+    def _is_of_this_run(self, state: v.Value) -> bool:
+        """Whether a state is one that an object of the program gave before, as the best one so far, and none of a file."""
+        given = v.alternatives(state)
+        known = [one for one in given if isinstance(one, v.Obj) and one.api.endswith(".state_dict")]
+        if len(known) == len(given):
+            return True
+        # What else it may be is what stood there before the first one, such as None, or is made of such states, if no file
+        # has been loaded.
+        return not self.loaded_files and (bool(known) or all(isinstance(one, v.Mapping) for one in given))
 
     @on_call(*sorted(tensors.LOADING))
     def loads_named(self, call: CallEvent) -> None:

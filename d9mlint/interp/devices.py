@@ -120,6 +120,19 @@ def _of_member(interp: RunView, value: v.Member) -> str:
     return ""
 
 
+def type_off_cuda(device: v.Obj) -> v.Value | None:
+    """The text that is the type of a device which is surely the CPU or MPS; None for any other one, which options or what
+    there is may choose."""
+    given = device.args.get("type", 0)
+    kinds = [
+        v.Lit(one.value.partition(":")[0])
+        for one in (v.alternatives(given) if given is not None else ())
+        if isinstance(one, v.Lit) and isinstance(one.value, str) and not one.option
+    ]
+    sure = given is not None and len(kinds) == len(v.alternatives(given))
+    return v.join(kinds) if sure and all(one.value in ("cpu", MPS) for one in kinds) else None
+
+
 def is_on_mps(interp: RunView, value: v.Value | None) -> bool:
     """Whether a value is MPS itself, or a map of parts of a model to devices that puts all of them there. A device that is
     chosen by what there is is one of several."""

@@ -42,6 +42,7 @@ from d9mlint.interp.data import (
     unpacked,
 )
 from d9mlint.interp.device_names import either_given
+from d9mlint.interp.devices import DEVICE, type_off_cuda
 from d9mlint.interp.emptiness import is_empty
 from d9mlint.interp.events import InstanceReadEvent, LookedAtEvent
 from d9mlint.interp.failing import called_with_none, computes_with_none, end_lost, has_raised
@@ -162,6 +163,8 @@ def attribute(interp: Interp, value: v.Value, name: str, node: Any = None) -> v.
             return seed
         if (kept := kept_argument(interp, value, name)) is not None:
             return kept
+        if name == "type" and value.api == DEVICE and (text := type_off_cuda(value)) is not None:
+            return text
         if has_weight(interp, value, name) is False:
             return v.NONE
         if name.endswith(_KEPT) and (fitted := _fitted(interp, value, name)) is not None:

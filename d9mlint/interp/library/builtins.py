@@ -200,6 +200,9 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
             return None
     if isinstance(first, v.AnyOf) and any(is_entropy(x) for x in first.values):
         return first
+    texts = api == v.TEXT and len(args.pos) == 1 and isinstance(first, v.AnyOf)
+    if texts and all(map(_is_text, v.alternatives(first))):
+        return first
     part = (
         shares.share(interp, node.args[0])
         if api == NUMBER and isinstance(node, m.Call) and node.args
@@ -213,6 +216,10 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         number.attrs[LOADED_AS] = READ
         return number
     return None
+
+
+def _is_text(value: v.Value) -> bool:
+    return isinstance(value, v.Lit) and isinstance(value.value, str)
 
 
 def _number_of(text: v.Obj, api: str) -> v.Obj:
