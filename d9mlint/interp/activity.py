@@ -425,6 +425,7 @@ class Activity:
                 self.optimized = max(self.optimized, one.birth)
             elif one in owners and not (isinstance(one, v.Obj) and one.type.startswith("torch.")):
                 self.optimized_by_others = True
+        self.trained(call)
 
     @on_method("add_param_group")
     def more_parameters(self, call: CallEvent) -> None:
