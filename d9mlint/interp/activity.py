@@ -455,6 +455,7 @@ class Activity:
                 self.optimized_models.setdefault(Tick(one.birth), _made_of(one))
             elif one in owners and not (isinstance(one, v.Obj) and one.type.startswith("torch.")):
                 self.optimized_by_others = True
+        self.trained(call)
 
     @on_method("add_param_group")
     def more_parameters(self, call: CallEvent) -> None:

@@ -172,7 +172,8 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
         result = v.UNKNOWN if interp.frame.jumps and isinstance(result, v.Lit) else result
     else:
         # An attribute that is counted up has no one value.
-        kept = old if isinstance(old, (v.Obj, v.Items)) else v.UNKNOWN
+        lists = all(isinstance(one, v.Items) for one in v.alternatives(old))
+        kept = old if isinstance(old, v.Obj) or lists else v.UNKNOWN
         result = binary(interp, stmt.op, kept, value, stmt)
     if stmt.op == "+" and not interp.frame.jumps:
         result = added(result, old, value)

@@ -267,6 +267,8 @@ def binary(interp: Interp, op: str, left: v.Value, right: v.Value, node: Any) ->
             return made
     if op == "+" and isinstance(left, v.Items) and isinstance(right, v.Items):
         return joined(left.kind, [*left.elts, *right.elts], left.open or right.open)
+    if op == "+" and (added := _added_to_each(left, right)) is not None:
+        return added
     if op == "*" and isinstance(left, v.Items) and left.kind != "s" and isinstance(right, v.Lit):
         count = right.value if isinstance(right.value, int) and not isinstance(right.value, bool) else 1
         copies = max(0, min(count, MAX_COPIES))
@@ -417,6 +419,20 @@ def _number(value: float, option: str) -> v.Value:
 def joined(kind: str, elts: list[v.Value], is_open: bool) -> v.Items:
     """Elements one after another; where they are very many, what is known is that there are more."""
     return v.Items(kind, elts[:MAX_ELEMENTS], is_open or len(elts) > MAX_ELEMENTS)
+
+
+def _added_to_each(left: v.Value, right: v.Value) -> v.Value | None:
+    """What a list and one of several lists give, one after another; None for other values."""
+    several, other = (left, right) if isinstance(left, v.AnyOf) else (right, left)
+    if not isinstance(several, v.AnyOf) or not isinstance(other, v.Items):
+        return None
+    pairs = [(one, other) if several is left else (other, one) for one in several.values]
+    found = [
+        joined(one.kind, [*one.elts, *two.elts], one.open or two.open)
+        for one, two in pairs
+        if isinstance(one, v.Items) and isinstance(two, v.Items)
+    ]
+    return v.AnyOf(tuple(found), several.option) if len(found) == len(pairs) else None
 
 
 CHANGED = "@changed"

@@ -98,6 +98,9 @@ def instance_of(interp: Interp, value: v.Value, cls: v.Value) -> bool | None:
         return _ITEMS[value.kind] == name if name in _LITERALS else None
     if isinstance(value, v.Mapping) and (not value.attributes or value.cls is not None):
         return name in _MAPPINGS if name in _LITERALS or name in _MAPPINGS else None
+    if isinstance(value, v.Mapping):
+        # Configurations with attributes are no texts, paths or lists; libraries may derive their classes from `dict`.
+        return False if name in _LITERALS and name not in (*_MAPPINGS, MODULE) else None
     if isinstance(value, v.Inst):
         bases = [interp.kb.canonical(base) for base in value.cls.external_bases()]
         module = name == MODULE and any(b.startswith(("torch.nn.", "lightning.")) for b in bases)

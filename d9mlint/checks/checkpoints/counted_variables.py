@@ -5,7 +5,7 @@ from __future__ import annotations
 from d9mlint.base.findings import Confidence
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.continued import first_of, number_of
-from d9mlint.checks.checkpoints.tensorflow import checkpoint_of
+from d9mlint.checks.checkpoints.tensorflow import checkpoint_of, variable_of
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, Loop
 from d9mlint.interp.listening import on_method
@@ -48,7 +48,7 @@ class CountedVariables(Rule):
     @on_method("assign")
     def assigned(self, call: CallEvent) -> None:
         """A variable is given a number: that of the round of a loop whose first number the variable has given."""
-        variable, value = self._variable(call.owner), call.args.get("value", 0)
+        variable, value = variable_of(self.run, call.owner), call.args.get("value", 0)
         site = made_at(variable) if variable is not None else None
         if site is None or not isinstance(value, v.Obj) or not self.run.loops:
             return
@@ -83,13 +83,6 @@ class CountedVariables(Rule):
                 confidence=Confidence.MEDIUM,
             )
 
-    def _variable(self, value: v.Value | None) -> v.Obj | None:
-        """The variable that a value is, also as an attribute of the checkpoint that holds it."""
-        if isinstance(value, v.Member):
-            checkpoint = checkpoint_of(self.run, value.owner)
-            value = checkpoint.args.kw.get(value.name) if checkpoint is not None else None
-        return value if isinstance(value, v.Obj) and value.node is not None else None
-
     def _goes_on_from(self, loop: Loop, variable: v.Obj | None) -> bool:
         """Whether the first number of a loop is what a variable holds."""
         first = first_of(loop.over)
@@ -104,4 +97,4 @@ class CountedVariables(Rule):
             if not isinstance(known, v.Obj) or self.run.kb.role(known.api, "gives-number-held") is None:
                 break
             known = known.owner or known.args.get("", 0)
-        return self._variable(known)
+        return variable_of(self.run, known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, Loop
+from d9mlint.interp.library.own_paths import JOINED
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
@@ -61,6 +63,10 @@ class TensorFlowCheckpoints(Rule):
     """Those that a loop saves which counts from zero, and that hold no number."""
     own = remembered(set[Site])
     """Those that are restored from where they are saved."""
+    saved_in = remembered(set[tuple[Site, str]])
+    """In which folders they are saved,"""
+    restored_from = remembered(set[tuple[Site, str]])
+    """and of which folders the latest one is restored."""
     alone = remembered_table(Site, frozenset[Site])
     """Checkpoints without an optimizer that are saved in loops, and where what they hold is made."""
     trained = remembered(int)
@@ -109,7 +115,8 @@ class TensorFlowCheckpoints(Rule):
     @on_method("assign_add")
     def counts(self, call: CallEvent) -> None:
         """A variable counts."""
-        site = made_at(call.owner) if isinstance(call.owner, v.Obj) and self.run.loops else None
+        variable = variable_of(self.run, call.owner) if self.run.loops else None
+        site = made_at(variable) if variable is not None else None
         if site is not None:
             self.counters.add(site)
 
@@ -121,6 +128,8 @@ class TensorFlowCheckpoints(Rule):
         if found is None or site is None:
             return
         self.saved.add(site)
+        if folder := _folder_saved(found, call):
+            self.saved_in.add((site, folder))
         if self._lacks_iterator(found):
             self.incomplete.add(site)
             self.passing.update((site, loop.key) for loop in self.run.loops if self._begins_anew(loop))
@@ -137,6 +146,8 @@ class TensorFlowCheckpoints(Rule):
         site = made_at(found) if found is not None else None
         if site is not None and found is not None and self._is_own(call, found):
             self.own.add(site)
+        if site is not None:
+            self.restored_from.update((site, folder) for folder in self._folders(call))
         if site is not None and self.run.loops:
             self.restored.add(site)
         elif site is not None:
@@ -201,8 +212,9 @@ class TensorFlowCheckpoints(Rule):
     def _without_optimizer(self, before: set[Site]) -> None:
         """Checkpoints that hold weights and the number of a step with which a loop goes on."""
         lost = sorted({self.stepped[site] for site in self.stepped.known() if site not in self.kept})
+        own = {*self.own, *(site for site, _ in set(self.saved_in) & set(self.restored_from))}
         for site in sorted(set(self.alone.known()) & set(self.saved) & before):
-            if lost and site in self.places and (self.alone[site] & self.counters or site in self.own):
+            if lost and site in self.places and (self.alone[site] & self.counters or site in own):
                 states = "the state of " + listed([f"`{name}`" for name in lost])
                 self.report(
                     "DET601",
@@ -244,6 +256,13 @@ class TensorFlowCheckpoints(Rule):
                     return True
         return False
 
+    def _folders(self, call: CallEvent) -> Iterator[str]:
+        """The folders of which the latest checkpoint is restored."""
+        for one in v.alternatives(call.args.get("save_path", 0) or v.NONE):
+            if isinstance(one, v.Obj) and self.run.kb.role(one.api, "names-last-checkpoint") is not None:
+                if folder := _path(one.args.get("checkpoint_dir", 0)):
+                    yield folder
+
     def _begins_anew(self, loop: Loop) -> bool:
         """Whether a loop goes through a dataset from its beginning, whatever was restored, passes over nothing, and is not
         seen to wait for the end of a pass."""
@@ -279,6 +298,31 @@ def checkpoint_of(run: RunView, owner: v.Value | None) -> v.Obj | None:
     if isinstance(owner, v.Obj) and (manager := kb.role(owner.api, "manages-states")) is not None:
         owner = owner.args.get(manager.arg, manager.pos)
     return owner if isinstance(owner, v.Obj) and kb.role(owner.api, "holds-states") else None
+
+
+def variable_of(run: RunView, value: v.Value | None) -> v.Obj | None:
+    """The variable that a value is, also as an attribute of the checkpoint that holds it."""
+    if isinstance(value, v.Member):
+        checkpoint = checkpoint_of(run, value.owner)
+        value = checkpoint.args.kw.get(value.name) if checkpoint is not None else None
+    return value if isinstance(value, v.Obj) and value.node is not None else None
+
+
+def _folder_saved(checkpoint: v.Obj, call: CallEvent) -> str:
+    """The folder in which a checkpoint, or its manager, saves it; an empty text for an unknown one."""
+    if call.owner is checkpoint:
+        return os.path.dirname(_path(call.args.get("file_prefix", 0)))
+    return _path(call.owner.args.get("directory", 1)) if isinstance(call.owner, v.Obj) else ""
+
+
+def _path(value: v.Value | None, depth: int = 0) -> str:
+    """A path of which each part is known, in its plain form; an empty text for others."""
+    if isinstance(value, v.Lit):
+        return os.path.normpath(value.value) if isinstance(value.value, str) and value.value else ""
+    if not isinstance(value, v.Obj) or value.api not in JOINED or value.args.star or depth > _DEEPEST:
+        return ""
+    parts = [_path(one, depth + 1) for one in value.args.pos]
+    return os.path.normpath(os.path.join(*parts)) if parts and all(parts) else ""
 
 
 def _all_of(checkpoint: v.Obj) -> list[v.Value]:
