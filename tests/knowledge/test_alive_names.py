@@ -157,7 +157,7 @@ def test_every_alias_leads_to_something_known(compiled: Compiled, base: Knowledg
     dead += [
         prefix
         for prefix, target in compiled.prefixes.items()
-        if prefix == target or not any(name.startswith(target) for name in names)
+        if prefix == target or not any(name.startswith(target) for name in (*names, *compiled.exact))
     ]
     # A package may give what the modules below itself define, and another alias may lead on.
     names |= compiled.prefixes.keys() | compiled.exporting.keys()
@@ -309,6 +309,13 @@ PROGRAMS_OF_OLD_RELEASES = {
             "transformers.Trainer(model, transformers.TrainingArguments('out')).train()",
         ],
     ),
+    "pymoo": (
+        "import numpy as np\nfrom pymoo.optimize import minimize",
+        [
+            "np.random.seed(0)",
+            "print(minimize(np.load('problem.npy'), 1, ('n_gen', 5)).F, np.random.default_rng().random())",
+        ],
+    ),
     "albumentations": (
         "import albumentations",
         ["print(albumentations.Compose([albumentations.HorizontalFlip()])(image=albumentations)['image'])"],
@@ -336,17 +343,19 @@ PROGRAMS_OF_OLD_RELEASES = {
     ),
 }
 """A program for each library whose finding names the release, or has another code in later ones."""
-LATER = {"albumentations": "DET106", "lightning": "DET302"}
+LATER = {"albumentations": "DET106", "lightning": "DET302", "pymoo": "DET109"}
 """The code of what such a program has in later releases only."""
 EARLIER = {"keras": "DET208"}
 """And in old ones only."""
+OLD_AND_LATER = frozenset({"albumentations-1.4"})
+"""Releases whose programs have the code of later ones already: ``tests/test_project_releases.py``."""
 
 
 def test_names_of_old_releases_tell_the_release(compiled: Compiled, tmp_path: Path) -> None:
     """The switch that a program lacks is that of the release for which it was written."""
     wrong = []
     # What says no more than since when a name is there overrules prose alone: tests/cases/releases-that-prose-states.md.
-    for entry in (one for one in compiled.inferred if not one.since):
+    for entry in (one for one in compiled.inferred if not one.since and one.id not in OLD_AND_LATER):
         for number, name in enumerate([*entry.apis, *entry.prefixes]):
             directory = tmp_path / f"{entry.id}{number}"
             directory.mkdir()

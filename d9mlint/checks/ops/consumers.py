@@ -60,6 +60,10 @@ def stops_gradient(run: RunView, node: Any) -> bool:
     return role is not None and any(one is node for one in parent.args)
 
 
+_BACKWARD = "backward"
+"""The method that takes the gradient itself, whatever is done with what it gives."""
+
+
 class Consumers:
     """What is done with values in a function. ``returned`` are the places of those that it returns; where other files
     import its module, they may read what that leaves in its variables. With ``zeros_end`` a gradient of nothing but zeros
@@ -127,7 +131,7 @@ class Consumers:
     def _attribute(self, node: m.Attr | m.Name, name: str, names: int) -> bool:
         """What is done with an attribute of a tensor: of a method, with its result."""
         call = self._above.get(id(node))
-        if not self._kind:
+        if not self._kind or name == _BACKWARD:
             return False
         if not (isinstance(call, m.Call) and call.func is node):
             return self._without_gradient(f"{self._kind}.{name}") or self.all_end(node, names)
