@@ -20,7 +20,7 @@ from d9mlint.checks.ops.consumers import WHOLE, Consumers
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
-from d9mlint.ir.traversal import called_name, is_none, nodes, parents
+from d9mlint.ir.traversal import called_name, functions_around, is_none, nodes, parents
 from d9mlint.project.entry_points import is_built, is_main_test
 
 if TYPE_CHECKING:
@@ -133,12 +133,8 @@ class _Callers:
         if file is None:
             return None
         with at_once():
-            around = [
-                (one.start, index)
-                for index, one in enumerate(self.project.modules.files[file].facts.functions)
-                if index and one.start <= finding.start < one.end_of_body
-            ]
-        return (file, max(around)[1]) if around else None
+            around = functions_around(self.project.modules.files[file].facts.functions, finding.start)
+        return (file, around[-1]) if around else None
 
     def leave_out(self, finding: Finding, name: str) -> bool:
         """Whether the function around is called, and no call passes the parameter that is None by default."""

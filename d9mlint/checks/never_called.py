@@ -27,7 +27,7 @@ from d9mlint.ir.bodies import at_once
 from d9mlint.ir.endings import evaluated, never_run
 from d9mlint.ir.function_tables import only_calls, tables
 from d9mlint.ir.scopes import own_names, target_names
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import functions_around, nodes
 from d9mlint.project.entry_points import (
     NOT_ENTRIES,
     calls_its_own,
@@ -277,18 +277,14 @@ class Search:
         if file not in self.used:
             return None
         with at_once():
-            around = [
-                (one.start, index)
-                for index, one in enumerate(self.files[file].facts.functions)
-                if index and one.start <= finding.start < one.end_of_body
-            ]
-        return next(((file, index) for _, index in sorted(around) if index not in reached), None)
+            around = functions_around(self.files[file].facts.functions, finding.start)
+        return next(((file, index) for index in around if index not in reached), None)
 
     def is_in_function(self, finding: Finding) -> bool:
         """Whether a finding stands in a function or method."""
         functions = self.files[self.project.index[finding.path]].facts.functions
         with at_once():
-            return any(one.start <= finding.start < one.end_of_body for one in functions[1:])
+            return bool(functions_around(functions, finding.start))
 
     def is_left_out(self, file: int) -> bool:
         """Whether no program can run a file: no file of the project imports it or what may be it, and no program looks for
@@ -331,14 +327,10 @@ class Search:
             return False
         facts = module.facts
         with at_once():
-            around = [
-                (one.start, index)
-                for index, one in enumerate(facts.functions)
-                if index and one.start <= finding.start < one.end_of_body
-            ]
+            around = functions_around(facts.functions, finding.start)
         if not around:
             return False
-        _, index = min(around)
+        index = around[0]
         function = facts.functions[index]
         of = facts.classes[function.cls] if function.cls >= 0 else function
         if of.decorators or of.parent or (isinstance(of, m.Class) and (of.cls >= 0 or of.keywords)):

@@ -15,7 +15,7 @@ from d9mlint.checks.never_called import Function, Searching
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
 from d9mlint.ir.scopes import assignments
-from d9mlint.ir.traversal import called_name, nodes, statements
+from d9mlint.ir.traversal import called_name, functions_around, nodes, statements
 from d9mlint.project.entry_points import is_built
 
 if TYPE_CHECKING:
@@ -53,14 +53,10 @@ class _Calls:
         if file is None:
             return False
         facts = self.files[file].facts
-        around = [
-            (one.start, index)
-            for index, one in enumerate(facts.functions)
-            if index and one.start <= finding.start < one.end_of_body
-        ]
+        around = functions_around(facts.functions, finding.start)
         if not around:
             return False
-        function = (file, max(around)[1])
+        function = (file, around[-1])
         return any(
             self._never(function, test, taken)
             for test, taken in _tests(facts.functions[function[1]].body, finding.start)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp.order_lone import is_entry
 from d9mlint.interp.order_single import is_joined, only_value
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import assigned_names, own_names
+from d9mlint.ir.scopes import assigned_names, names_assigned, own_names
 from d9mlint.ir.traversal import statements
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _source(loop: Loop, frame: Frame, name: m.Name) -> tuple[Frame, m.Expr] | No
         return frame, made
     bound = 1 if function.receiver is not None else 0
     for index, param in enumerate(function.fn.params):
-        if param.name != name.id or param.kind not in "pak" or name.id in _assigned(function.fn):
+        if param.name != name.id or param.kind not in "pak" or name.id in names_assigned(function.fn.body):
             continue
         found = [one.value for one in call.keywords if one.name == name.id]
         place = index - bound
@@ -149,16 +149,6 @@ def _source(loop: Loop, frame: Frame, name: m.Name) -> tuple[Frame, m.Expr] | No
             found = [call.args[place]]
         return (frame.caller, found[0]) if found else None
     return None
-
-
-def _assigned(function: m.Function) -> set[str]:
-    return {
-        target.id
-        for one in statements(function.body)
-        if isinstance(one, m.Assign)
-        for target in one.targets
-        if isinstance(target, m.Name)
-    }
 
 
 def _is(target: m.Expr, name: str) -> bool:

@@ -116,6 +116,16 @@ def nodes(body: Iterable[Any]) -> Iterator[Any]:
                 stack += [item for item in value if isinstance(item, msgspec.Struct)]
 
 
+def functions_around(functions: Sequence[m.Function], at: int) -> list[int]:
+    """The functions and methods around a place of a file by their numbers, the outermost first; not the module's body."""
+    around = [
+        (one.start, index)
+        for index, one in enumerate(functions)
+        if index and one.start <= at < one.end_of_body
+    ]
+    return [index for _, index in sorted(around)]
+
+
 def call_at(body: list[m.Stmt], start: int, end: int) -> m.Call | None:
     """The call among some statements that stands between two offsets."""
     return _calls(body).get((start, end))

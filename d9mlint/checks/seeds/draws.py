@@ -101,7 +101,7 @@ from d9mlint.interp.usage import has_been_switched
 from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Callee, Looks, derived_names, elements, given_params, holds
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.traversal import called_name, nodes, parents, statements
+from d9mlint.ir.traversal import called_name, functions_around, nodes, parents, statements
 from d9mlint.project.entry_points import has_main_guard
 
 if TYPE_CHECKING:
@@ -2471,9 +2471,4 @@ def _step(place: Where, message: str) -> Step:
 
 def _index_around(facts: m.FileFacts, at: int) -> int:
     """The innermost function around a place of a file; 0 for the body of the module."""
-    around = [
-        (one.start, index)
-        for index, one in enumerate(facts.functions)
-        if index and one.start <= at < one.end_of_body
-    ]
-    return max(around, default=(0, 0))[1]
+    return next(reversed(functions_around(facts.functions, at)), 0)
