@@ -16,6 +16,7 @@ from d9mlint.interp.switches import OF_CUDNN
 from d9mlint.interp.tensors import MODULE_OF, TENSOR, deciding, detached, device, no_gradient
 from d9mlint.interp.unknown_models import asked_parameters
 from d9mlint.interp.usage import flatten
+from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
     from d9mlint.interp.events import CallEvent
@@ -83,7 +84,18 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
     if run.kb.tensor(name) is not None and any("cuda" in entry.devices for entry in run.kb.ops(name)):
         # A function or layer, not a whole model: what is known to vary in it is reported at its place.
         return found
-    return [()]
+    return found if _is_set_up(run, call) else [()]
+
+
+def _is_set_up(run: RunView, call: CallEvent) -> bool:
+    """Whether a statement does nothing with what a function of a library gives, or a method of what one gave, and gives it
+    literals alone: no tensor and no model goes through such a call, which sets up something, as the limits of a plot."""
+    stmt = run.statement
+    if not isinstance(stmt, m.ExprStmt) or stmt.value is not call.node:
+        return False
+    if call.args.star or call.args.dstar or not (call.owner is None or isinstance(call.owner, v.Obj)):
+        return False
+    return all(isinstance(one, v.Lit) for value in call.args.values() for one in flatten(value))
 
 
 def _is_part(run: RunView, value: v.Value | None) -> bool:
