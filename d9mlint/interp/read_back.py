@@ -15,15 +15,13 @@ if TYPE_CHECKING:
 
 
 def is_read_back(interp: Interp, value: v.Obj, index: v.Value) -> bool:
-    """Whether an item of what a file holds is one that the same module writes into a file, in a function that names its
-    key, or that is saved with the whole state of a run."""
+    """Whether an item of what a file holds, whichever module reads it, is one that the module which asks for it writes into
+    a file, in a function that names its key, or that is saved with the whole state of a run."""
     if not isinstance(index, v.Lit) or not isinstance(index.value, str) or index.option:
         return False
     if interp.kb.role(value.api, "restores-run") is not None:
         # What is saved with a run, which that gives beside the name of its folder.
         return value.type != value.api
-    if value.file is not interp.frame.file:
-        return False
     stores: Role
     if interp.kb.role(value.api, "reads-data") is not None:
         stores = "stores-data"
