@@ -89,10 +89,15 @@ def changes(run: RunView, call: CallEvent) -> list[tuple[str, ...]]:
 
 def _is_set_up(run: RunView, call: CallEvent) -> bool:
     """Whether a statement does nothing with what a function of a library gives, or a method of what one gave, and gives it
-    literals alone: no tensor and no model goes through such a call, which sets up something, as the limits of a plot."""
-    stmt = run.statement
+    literals alone: no tensor and no model goes through such a call, which sets up something, as the limits of a plot; if
+    it is not known to run other code."""
+    stmt, name = run.statement, call.api
     if not isinstance(stmt, m.ExprStmt) or stmt.value is not call.node:
         return False
+    while name:
+        if run.kb.role(name, "mode-may-change") is not None:
+            return False
+        name = name.rpartition(".")[0]
     if call.args.star or call.args.dstar or not (call.owner is None or isinstance(call.owner, v.Obj)):
         return False
     return all(isinstance(one, v.Lit) for value in call.args.values() for one in flatten(value))
