@@ -2416,7 +2416,7 @@ def test_a_model_that_is_given_from_outside_is_named_as_it_is_called(tmp_path: P
     [
         ("torch.nn.Linear(3, 3)", "somelib.loss(model(x), table)", "somelib.loss"),
         ("Net(3)", "model(x).sum()", "the result of `otherlib.Net"),
-        ("torch.nn.Linear(3, 3)", "model(x).sum()", "somelib.configure"),
+        ("torch.nn.Linear(3, 3)", "model(x).sum()", "somelib.table"),
     ],
 )
 def test_unknown_ops_are_named_where_a_gradient_is_taken_before_others(
