@@ -282,7 +282,7 @@ class _Callers:
         return found
 
     def _is_within(self, function: Function, scope: Function) -> bool:
-        """Whether a function is one in which a local variable of another one is known: it, or one that is defined in it."""
+        """Whether a function is one in which a local variable of another is known: that one itself, or one defined in it."""
         if function[0] != scope[0]:
             return False
         functions = self.project.modules.files[scope[0]].facts.functions
