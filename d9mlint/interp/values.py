@@ -451,6 +451,8 @@ class Super:
 
 
 FEWER = cast("bool", 2)
+"""Another value of ``open`` that counts as true: there may also be fewer elements than are known, since some are taken out
+in a loop or on one of several paths."""
 PERHAPS_MORE = cast("bool", 3)
 """``Mapping.open`` of the attributes of an object, of which those are known that have been set, where code that is not
 followed may set others."""
@@ -459,8 +461,6 @@ MORE = "@more"
 OF_DATA = cast("bool", 4)
 """``Args.star`` and ``Args.dstar`` of further arguments that are loaded data, which need no gradients: ``model(*batch)``,
 ``model(**batch)``."""
-"""Another value of ``open`` that counts as true: there may also be fewer elements than are known, since some are taken out
-in a loop or on one of several paths."""
 
 
 class Items(Tracked):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from d9mlint.checks.coverage import PLAIN
@@ -91,13 +91,11 @@ def _is_set_up(run: RunView, call: CallEvent) -> bool:
     """Whether a statement does nothing with what a function of a library gives, or a method of what one gave, and gives it
     literals alone: no tensor and no model goes through such a call, which sets up something, as the limits of a plot; if
     it is not known to run other code."""
-    stmt, name = run.statement, call.api
+    stmt = run.statement
     if not isinstance(stmt, m.ExprStmt) or stmt.value is not call.node:
         return False
-    while name:
-        if run.kb.role(name, "mode-may-change") is not None:
-            return False
-        name = name.rpartition(".")[0]
+    if any(run.kb.role(name, "mode-may-change") is not None for name in _outwards(call.api)):
+        return False
     if call.args.star or call.args.dstar or not (call.owner is None or isinstance(call.owner, v.Obj)):
         return False
     return all(isinstance(one, v.Lit) for value in call.args.values() for one in flatten(value))
@@ -168,11 +166,10 @@ def may_be_timed(run: RunView, call: CallEvent) -> bool:
 def _times_nothing(run: RunView, name: str, args: v.Args) -> bool:
     """Whether it is known of what is called, or of the class or package that it is in, that it has no kernels of cuDNN to
     select from."""
-    while name:
-        known = run.kb.role(name, "times-no-kernels")
+    for around in _outwards(name):
+        known = run.kb.role(around, "times-no-kernels")
         if known is not None:
             return all_hold(args, known.when) is True
-        name = name.rpartition(".")[0]
     return False
 
 
@@ -321,14 +318,20 @@ def _is_unchanged(kb: Knowledge, name: str) -> bool:
     known = kb.role(name, "mode-changes-nothing")
     if known is not None:
         return not _has_conditions(known)
-    while name:
-        if kb.role(name, "mode-may-change") is not None:
+    for around in _outwards(name):
+        if kb.role(around, "mode-may-change") is not None:
             return False
-        known = kb.role(name, "mode-changes-nothing")
-        if name in PLAIN or (known is not None and not known.versions):
+        known = kb.role(around, "mode-changes-nothing")
+        if around in PLAIN or (known is not None and not known.versions):
             return True
-        name = name.rpartition(".")[0]
     return False
+
+
+def _outwards(name: str) -> Iterator[str]:
+    """A name, and the classes and packages that it is in, the innermost first."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
 
 
 def _switched(kb: Knowledge, name: str) -> list[OpEntry]:
