@@ -15,7 +15,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.context import CPU_CONTEXT
 from d9mlint.interp.emptiness import RANGES
 from d9mlint.interp.events import AnyDrawEvent, CallEvent, EndEvent, Loop
-from d9mlint.interp.library.own_paths import JOINED
+from d9mlint.interp.library.own_paths import literal_path
 from d9mlint.interp.listening import on, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
 from d9mlint.interp.places import Moment, Where
@@ -315,14 +315,10 @@ def _folder_saved(checkpoint: v.Obj, call: CallEvent) -> str:
     return _path(call.owner.args.get("directory", 1)) if isinstance(call.owner, v.Obj) else ""
 
 
-def _path(value: v.Value | None, depth: int = 0) -> str:
+def _path(value: v.Value | None) -> str:
     """A path of which each part is known, in its plain form; an empty text for others."""
-    if isinstance(value, v.Lit):
-        return os.path.normpath(value.value) if isinstance(value.value, str) and value.value else ""
-    if not isinstance(value, v.Obj) or value.api not in JOINED or value.args.star or depth > _DEEPEST:
-        return ""
-    parts = [_path(one, depth + 1) for one in value.args.pos]
-    return os.path.normpath(os.path.join(*parts)) if parts and all(parts) else ""
+    written = literal_path(value)
+    return os.path.normpath(written) if written else ""
 
 
 def _all_of(checkpoint: v.Obj) -> list[v.Value]:
