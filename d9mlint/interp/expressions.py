@@ -68,6 +68,7 @@ from d9mlint.interp.missing_items import present, take_over
 from d9mlint.interp.order_identifiers import chosen, keyed
 from d9mlint.interp.order_kinds import is_number, sample
 from d9mlint.interp.orders import INDEX, Loop, Order, filled_in, is_set, merge
+from d9mlint.interp.passed_on import ENUMERATE
 from d9mlint.interp.tensors import TENSOR, is_switch
 from d9mlint.interp.usage import base_argument, kept_argument
 from d9mlint.ir import nodes as m
@@ -888,10 +889,30 @@ def _comp(interp: Interp, node: m.Comp) -> v.Value:
 
 
 def _takes_each(interp: Interp, node: m.Comp, iterated: v.Value) -> bool:
-    """Whether a comprehension gives the numbers of a sequence as they are, none of them twice."""
-    target, given = node.generators[0].target, node.elt
-    same = isinstance(target, m.Name) and isinstance(given, m.Name) and target.id == given.id
-    return same and tensors.are_all_different(interp, iterated)
+    """Whether a comprehension gives each of the numbers of a sequence, or of its positions, none of them twice."""
+    target = node.generators[0].target
+    counted = isinstance(iterated, v.Obj) and iterated.api == ENUMERATE
+    if counted and isinstance(target, m.Seq) and target.elts:
+        target = target.elts[0]
+    elif counted:
+        return False
+    if not isinstance(target, m.Name) or not _keeps_apart(node.elt, target.id):
+        return False
+    return counted or tensors.are_all_different(interp, iterated)
+
+
+def _keeps_apart(given: m.Expr, name: str) -> bool:
+    """Whether an expression has another value for each number: the number itself, moved, or a multiple of it."""
+    if isinstance(given, m.Name):
+        return given.id == name
+    if not isinstance(given, m.BinOp) or given.op not in ("+", "-", "*"):
+        return False
+    for one, other in ((given.left, given.right), (given.right, given.left)):
+        if _keeps_apart(one, name):
+            written = other.value if isinstance(other, m.Const) else None
+            moved = given.op != "*" and isinstance(other, m.Name) and other.id != name
+            return moved or (isinstance(written, int) and (given.op != "*" or written != 0))
+    return False
 
 
 def _is_number(value: v.Value) -> bool:

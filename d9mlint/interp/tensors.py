@@ -314,7 +314,7 @@ def _transfer(
 ) -> Form:
     inputs = [*([owner] if owner is not None else []), *args.values()]
     first = owner if owner is not None else args.get("input", 0) or args.get("data", 0) or v.UNKNOWN
-    if entry is None:
+    if entry is None or (module is None and entry.unless and any_holds(args, entry.unless) is not False):
         grad = _recorded(interp, _gradient(inputs))
         return Form(device=_device_with(interp, inputs), grad=grad, held=_are_held(inputs))
     old = form(first)
@@ -483,9 +483,11 @@ def are_all_different(interp: RunView, numbers: v.Value | None, depth: int = 0) 
     if depth > _CONVERSIONS:
         return False
     if isinstance(numbers, v.Items):
+        if not numbers.open and numbers.elts:
+            return numbers.kind == "s" or _are_positions_known(numbers.elts)
         # What a comprehension gives that takes each element as it is.
         one = numbers.elts[0] if numbers.open and len(numbers.elts) == 1 else None
-        return isinstance(one, v.Obj) and EACH_OF in one.attrs
+        return numbers.kind == "s" or (isinstance(one, v.Obj) and EACH_OF in one.attrs)
     if not isinstance(numbers, v.Obj) or numbers.api.startswith("?.") or WRITTEN in numbers.attrs:
         return False
     role = interp.kb.role(numbers.api, "all-different")
@@ -498,6 +500,17 @@ def are_all_different(interp: RunView, numbers: v.Value | None, depth: int = 0) 
         return True
     unknown = of is v.UNKNOWN or (isinstance(of, v.Obj) and of.api.startswith("?."))
     return unknown and _is_given_size(interp, numbers.node, role)
+
+
+def _are_positions_known(elements: list[v.Value]) -> bool:
+    """Whether elements are numbers that are written down, counted from the start, none of them twice."""
+    found: set[int] = set()
+    for one in elements:
+        known = one.value if isinstance(one, v.Lit) and not one.option and one.instead is None else None
+        if not isinstance(known, int) or known < 0 or known in found:
+            return False
+        found.add(known)
+    return True
 
 
 def _is_given_size(interp: RunView, call: m.Call | None, role: RoleEntry) -> bool:
