@@ -46,8 +46,14 @@ def _is_index(fn: m.Function, node: Any, names: int) -> bool:
     target = parent.targets[0]
     if not isinstance(target, m.Name) or "." in target.id:
         return False
-    uses = [one for one in variables(fn).get(target.id, ()) if one is not target]
+    uses = [one for one in variables(fn).get(target.id, ()) if not _is_assigned(fn, one)]
     return bool(uses) and all(one.id == target.id and _is_index(fn, one, names - 1) for one in uses)
+
+
+def _is_assigned(fn: m.Function, name: m.Name) -> bool:
+    """Whether a name stands where a value is assigned to it."""
+    parent = parents(fn).get(id(name))
+    return isinstance(parent, m.Assign) and any(one is name for one in parent.targets)
 
 
 def belongs(position: Order | None, order: Order | None) -> bool:
