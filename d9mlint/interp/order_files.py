@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
+from d9mlint.interp.file_names import ends_of, template_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import own_names, target_names
 from d9mlint.ir.traversal import called_name, nodes, receiver, statements
@@ -14,9 +16,11 @@ from d9mlint.ir.traversal import called_name, nodes, receiver, statements
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
     from d9mlint.interp.interpreter import Interp
-    from d9mlint.interp.orders import Loop
+    from d9mlint.interp.orders import Loop, Order
 
 _MOST_CALLS = 6
+_EXTENSION = re.compile(r".*\.[A-Za-z]\w{1,5}")
+NUMBERED = "index"
 
 
 def is_shared(interp: Interp, owner: v.Value, node: Any) -> bool:
@@ -32,6 +36,34 @@ def is_shared(interp: Interp, owner: v.Value, node: Any) -> bool:
         return False
     parts = (owner, *owner.args.pos[:1]) if isinstance(owner, v.Obj) else ()
     return any(isinstance(one, v.Obj) and _adds_to_one(interp, one) for one in parts)
+
+
+def named_by_number(interp: Interp, args: v.Args, node: Any) -> Order | None:
+    """The order by which the files are numbered of which a call gets the name, where nothing is done with what it gives: it
+    writes them, whatever function it is."""
+    stmt = interp.statement
+    if not isinstance(stmt, m.ExprStmt) or stmt.value is not node:
+        return None
+    for given in args.values():
+        for one in given.elts if isinstance(given, v.Items) else (given,):
+            order = interp.orders.of(one)
+            if order is None or order.kind != NUMBERED:
+                continue
+            ends = ends_of(interp, one) or {part for part in template_of(interp, one)[-1:] if isinstance(part, str)}
+            if ends and all(map(_EXTENSION.fullmatch, ends)):
+                return order if _gets_more(interp, node) else None
+    return None
+
+
+def _gets_more(interp: Interp, node: m.Call) -> bool:
+    """Whether a call is given what the rounds of a loop over an arbitrary order take or make, besides numbers."""
+    changing = set[str]().union(*(loop.names for loop in interp.orders.loops))
+    for one in nodes([node]):
+        if isinstance(one, m.Name) and one.id.partition(".")[0] in changing:
+            held = interp.orders.of(interp.value_of(one))
+            if held is None or held.kind != NUMBERED:
+                return True
+    return False
 
 
 def _adds_to_one(interp: Interp, file: v.Obj) -> bool:

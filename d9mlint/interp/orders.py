@@ -717,6 +717,8 @@ class Orders:
                     # What this run has just given a name that no other file has.
                     return result
             return self._source(interp, entry, api, args, node, result, owner)
+        if entry is None and self.origins:
+            self.decide(order_files.named_by_number(interp, args, node))
         if entry is not None and entry.key and takes_key_by_address(interp, args.kw.get(entry.key)):
             place = node if role == "end" else getattr(node, "func", node)
             order = self.made(interp, entry.rule, place, entry.what, entry.help, subject=entry.id)
