@@ -13,11 +13,11 @@ from d9mlint.interp.activity import KEEPS, TRAIN, where
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import PLAYED
-from d9mlint.interp.events import CallEvent, EndEvent, ResultEvent
+from d9mlint.interp.events import CallEvent, EndEvent, ObjectAttributeEvent, ResultEvent
 from d9mlint.interp.examples import traced_only
 from d9mlint.interp.frames import Frame
 from d9mlint.interp.library.environments import INSIDE, is_own
-from d9mlint.interp.listening import on, on_call_if, on_method
+from d9mlint.interp.listening import on, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.naming import needs_form_only
 from d9mlint.interp.places import Where, calls, function
@@ -29,6 +29,9 @@ from d9mlint.interp.trail import FunctionKey
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver
 from d9mlint.project.entry_points import imports_of
+
+_GENERATORS = ("np_random", "_np_random")
+"""The attributes of environments and spaces that hold what they draw from."""
 
 
 class Handed(NamedTuple):
@@ -105,6 +108,11 @@ class Environments(Rule):
     def use(self, call: CallEvent) -> None:
         """An environment, or something else, is reset, seeded or sampled."""
         name = call.api.rpartition(".")[2]
+        if name == "seed" and isinstance(call.owner, v.Member) and call.owner.name in _GENERATORS:
+            seed = call.args.get("seed", 0)
+            if seed is not None and v.is_none(seed) is not True:
+                self._seed_generator(call.owner.owner)
+            return
         space = _space(call.owner)
         if space:
             if name == "seed":
@@ -165,6 +173,24 @@ class Environments(Rule):
             return
         if name == "reset" and "seed" in call.args.kw and not vector and isinstance(owner, v.Obj):
             self.seeded_by_reset = True
+        self._seed(ones)
+
+    @on_object_attribute(*_GENERATORS)
+    def generator_set(self, event: ObjectAttributeEvent) -> None:
+        """An environment or a space is given a generator."""
+        self._seed_generator(event.owner)
+
+    def _seed_generator(self, owner: v.Value) -> None:
+        """The generator of an environment or a space is seeded, or replaced."""
+        if _space(owner):
+            self._seed_space(owner)
+            return
+        while isinstance(owner, v.Member) and owner.name == "unwrapped":
+            owner = owner.owner
+        self._seed(self._made_at(owner))
+
+    def _seed(self, ones: frozenset[Site]) -> None:
+        """Environments are seeded: those that are made here, or some that are not known."""
         if aside := self.run.state.aside:
             self.seeded_aside.update((aside, one) for one in ones or (None,))
         elif ones:
