@@ -195,6 +195,8 @@ def _judge(args: v.Args, test: Condition, value: v.Value, owner: v.Value | None)
         fits = {shapes.may_be_dtype(name, one) for one in _list(test.dtype)}
         return True if True in fits else None if None in fits else False
     if test.distinct is not msgspec.UNSET:
+        if isinstance(value, v.Items) and not value.open and test.distinct is True:
+            return shapes.are_positions_known(value.elts) or None
         form = shapes.form(value)
         if test.distinct == "rows":
             return None if form == shapes.NOTHING else form.distinct or form.rows

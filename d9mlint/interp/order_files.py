@@ -49,7 +49,9 @@ def named_by_number(interp: Interp, args: v.Args, node: Any) -> Order | None:
             order = interp.orders.of(one)
             if order is None or order.kind != NUMBERED:
                 continue
-            ends = ends_of(interp, one) or {part for part in template_of(interp, one)[-1:] if isinstance(part, str)}
+            ends = ends_of(interp, one) or {
+                part for part in template_of(interp, one)[-1:] if isinstance(part, str)
+            }
             if ends and all(map(_EXTENSION.fullmatch, ends)):
                 return order if _gets_more(interp, node) else None
     return None

@@ -12,6 +12,7 @@ from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.order_kinds import FLOAT
+from d9mlint.interp.places import running
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import FORM
@@ -38,6 +39,28 @@ def is_only_shown(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
     if fn is None or _is_of_split(node, fn):
         return False
     return _Look(interp, fn, node).shown(node)
+
+
+def takes_no_element(interp: Interp, stmt: m.For, counted: bool) -> bool:
+    """Whether the rounds of a loop do nothing with the elements of what it goes through but show them: each does the same
+    whatever the order. Where they are ``counted``, the first of two variables is the number of the round."""
+    fn, given = running(interp), stmt.target
+    if fn is None or interp.frame.keeps_locals or interp.frame.is_class:
+        return False
+    if counted:
+        if not isinstance(given, m.Seq) or len(given.elts) != 2:
+            return False
+        given = given.elts[1]
+    if not isinstance(given, m.Name) or "." in given.id:
+        return False
+    inside = {one.id for one in nodes(stmt.body) if isinstance(one, m.Name)}
+    through = [one for one in nodes([stmt.iter]) if isinstance(one, m.Name) and one.id in inside]
+    uses = [one for one in variables(fn).get(given.id, ()) if one is not given]
+    if any(interp.orders.of(interp.value_of(one)) is not None for one in through) or may_be_shared(
+        interp.whole(interp.frame.file), fn, {given.id}
+    ):
+        return False
+    return all(_Look(interp, fn, one).shown(one) for one in uses)
 
 
 def is_only_raised(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:

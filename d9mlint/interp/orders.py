@@ -529,6 +529,8 @@ class Orders:
         order = order or numbered
         if order is None or (stmt is not None and _sorts_walk(interp, value, stmt)):
             return None
+        if stmt is not None and order_looks.takes_no_element(interp, stmt, _is_enumerated(value)):
+            return None
         env = interp.frame.env
         before = {}
         if stmt is not None:

@@ -851,6 +851,17 @@ def _kept_dimension(along: Other, args: v.Args) -> int | None:
     return at if known and not (isinstance(named, v.Lit) and named.option) else None
 
 
+def are_positions_known(elements: list[v.Value]) -> bool:
+    """Whether elements are numbers that are written down, counted from the start, none of them twice."""
+    found: set[int] = set()
+    for one in elements:
+        known = one.value if isinstance(one, v.Lit) and not one.option and one.instead is None else None
+        if not isinstance(known, int) or known < 0 or known in found:
+            return False
+        found.add(known)
+    return True
+
+
 def is_whole_number(value: v.Value) -> bool:
     """Whether a value is surely one whole number of Python, whichever."""
     if isinstance(value, v.Lit):

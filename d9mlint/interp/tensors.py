@@ -351,7 +351,7 @@ def _transfer(
     distinct = entry.distinct is True
     if entry.distinct == "positions":
         distinct = old.sizes is not None and len(old.sizes) == 1
-    elif entry.distinct == "found":
+    elif entry.distinct in ("found", "found-rows"):
         distinct = len(inputs) == 1 and old.sizes is not None and len(old.sizes) == 1 and not args.dstar
     elif entry.distinct == "one-column":
         distinct = _is_one_column(interp, first)
@@ -484,7 +484,7 @@ def are_all_different(interp: RunView, numbers: v.Value | None, depth: int = 0) 
         return False
     if isinstance(numbers, v.Items):
         if not numbers.open and numbers.elts:
-            return numbers.kind == "s" or _are_positions_known(numbers.elts)
+            return numbers.kind == "s" or shapes.are_positions_known(numbers.elts)
         # What a comprehension gives that takes each element as it is.
         one = numbers.elts[0] if numbers.open and len(numbers.elts) == 1 else None
         return numbers.kind == "s" or (isinstance(one, v.Obj) and EACH_OF in one.attrs)
@@ -500,17 +500,6 @@ def are_all_different(interp: RunView, numbers: v.Value | None, depth: int = 0) 
         return True
     unknown = of is v.UNKNOWN or (isinstance(of, v.Obj) and of.api.startswith("?."))
     return unknown and _is_given_size(interp, numbers.node, role)
-
-
-def _are_positions_known(elements: list[v.Value]) -> bool:
-    """Whether elements are numbers that are written down, counted from the start, none of them twice."""
-    found: set[int] = set()
-    for one in elements:
-        known = one.value if isinstance(one, v.Lit) and not one.option and one.instead is None else None
-        if not isinstance(known, int) or known < 0 or known in found:
-            return False
-        found.add(known)
-    return True
 
 
 def _is_given_size(interp: RunView, call: m.Call | None, role: RoleEntry) -> bool:
