@@ -42,25 +42,22 @@ def is_only_shown(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:
 
 
 def takes_no_element(interp: Interp, stmt: m.For, counted: bool) -> bool:
-    """Whether the rounds of a loop do nothing with the elements of what it goes through but show them: each does the same
-    whatever the order. Where they are ``counted``, the first of two variables is the number of the round."""
-    fn, given = running(interp), stmt.target
-    if fn is None or interp.frame.keeps_locals or interp.frame.is_class:
+    """Whether the rounds of a loop do nothing with the elements of what it goes through: each does the same whatever the
+    order. Where they are ``counted``, the first of two variables is the number of the round."""
+    fn, given, frame = running(interp), stmt.target, interp.frame
+    if fn is None or frame.keeps_locals or frame.is_class:
         return False
     if counted:
         if not isinstance(given, m.Seq) or len(given.elts) != 2:
             return False
         given = given.elts[1]
-    if not isinstance(given, m.Name) or "." in given.id:
+    if not isinstance(given, m.Name) or len(variables(fn).get(given.id, ())) != 1:
+        return False
+    if may_be_shared(interp.whole(frame.file), fn, {given.id}):
         return False
     inside = {one.id for one in nodes(stmt.body) if isinstance(one, m.Name)}
     through = [one for one in nodes([stmt.iter]) if isinstance(one, m.Name) and one.id in inside]
-    uses = [one for one in variables(fn).get(given.id, ()) if one is not given]
-    if any(interp.orders.of(interp.value_of(one)) is not None for one in through) or may_be_shared(
-        interp.whole(interp.frame.file), fn, {given.id}
-    ):
-        return False
-    return all(_Look(interp, fn, one).shown(one) for one in uses)
+    return all(interp.orders.of(interp.value_of(one)) is None for one in through)
 
 
 def is_only_raised(interp: Interp, node: m.Expr, fn: m.Function | None) -> bool:

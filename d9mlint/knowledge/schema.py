@@ -1143,11 +1143,11 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``distinct``, or is the ``state`` of as many dimensions as the first (of three where that is not known), or two such
     ``states``, of which the arguments ``layers`` and ``sides`` say how long the first dimension is. ``last`` is the
     argument of the module that says how long the last dimension is.
-    ``unless`` are conditions on the arguments of the call, or of that which made the module: where one may hold, nothing is
-    known. ``along`` is the argument that names a dimension of which one element is left, or none unless the next argument keeps
-    it. With ``module`` the names make modules without weights, which give the tensor when they are called. ``items`` is
-    the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions on the arguments of a method
-    that no other common class takes: something unknown whose method is called so is a tensor.
+    ``unless`` are conditions on the arguments of the call, or of that which made the module: where one may hold, nothing
+    is known. ``along`` is the argument that names a dimension of which one element is left, or none unless the next
+    argument keeps it. With ``module`` the names make modules without weights, which give the tensor when they are
+    called. ``items`` is the rank of the tensors in a dictionary that the call gives. ``tells`` are conditions on the
+    arguments of a method that no other common class takes: something unknown whose method is called so is a tensor.
     """
 
     id: str
