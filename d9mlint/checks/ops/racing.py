@@ -368,7 +368,7 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
             )
             likely = True
         entries = tuple(entry for entry in entries if not entry.only_seen or _is_seen(self.run, call, entry))
-        is_class = call.owner is None and call.api.rpartition(".")[2][:1].isupper()
+        is_class = _makes_layer(call)
         if entries and is_class and self.run.unread(call.node):
             for entry in entries:
                 _silent(self.run, entry, call.node, "nothing reads the variable in which it is kept")
@@ -1029,11 +1029,17 @@ def _in_tape(interp: RunView) -> bool:
 
 def _device(interp: RunView, call: CallEvent) -> str:
     """The device on which the op works, "" for unknown."""
-    inputs = deciding(interp, call.api, call.args, call.owner)
+    # A layer is moved with the tensors that it is made with.
+    inputs = [] if _makes_layer(call) else deciding(interp, call.api, call.args, call.owner)
     found = together(interp, inputs)
     # Tensors of several devices are not used together.
     here = interp.entry is None and device(inputs) == "cpu" and any(stays_on_cpu(interp, x) for x in inputs)
     return found or ("cpu" if here or within_cpu(interp.contexts) or _by_default_on_cpu(interp) else "")
+
+
+def _makes_layer(call: CallEvent) -> bool:
+    """Whether a call makes an object of a class, which works when it is called."""
+    return call.owner is None and call.api.rpartition(".")[2][:1].isupper()
 
 
 def _runs_later(interp: RunView, call: CallEvent) -> bool:
