@@ -238,7 +238,15 @@ def _typed(interp: Interp, args: v.Args, node: Any = None) -> v.Value:
     if made is None and not args.dstar and not any(name in args.kw for name in _SEVERAL):
         # What the command line gives is a text.
         made = v.Ext("builtins.str")
-    return v.Obj(v.GIVEN, "", v.Args([made] if isinstance(made, v.Ext) and made.name in _CONVERSIONS else []))
+    one = v.Obj(v.GIVEN, "", v.Args([made] if isinstance(made, v.Ext) and made.name in _CONVERSIONS else []))
+    return v.Items("l", [one], True) if _is_list(args) and conversion(made or v.Ext("builtins.str")) else one
+
+
+def _is_list(args: v.Args) -> bool:
+    """Whether an option that is given has a list of values, each of which is made of a text."""
+    count = args.kw.get("nargs")
+    several = isinstance(count, v.Lit) and (count.value in ("+", "*") or isinstance(count.value, int))
+    return several and not args.dstar and "action" not in args.kw
 
 
 _SEVERAL: Final = ("nargs", "multiple", "action")
