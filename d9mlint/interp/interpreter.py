@@ -722,12 +722,16 @@ class Interp:
         """Whether what is done to an object may not happen to it: the branch may not, and the object is older."""
         if not self.branching:
             return False
-        if self.made_where_given and self.branching == len(self.asides):
-            if all(given_instead.is_made_where_given(self, option, birth) for option in self.asides):
-                # Where it exists, these branches are taken.
-                return False
+        if self.is_made_aside(birth):
+            return False
         running, began = self.branch_began
         return running != self.branching or birth <= began
+
+    def is_made_aside(self, birth: int) -> bool:
+        """Whether the running branches are only taken where options are given, and are so wherever an object exists."""
+        if not self.made_where_given or not self.asides or self.branching != len(self.asides):
+            return False
+        return all(given_instead.is_made_where_given(self, option, birth) for option in self.asides)
 
     @property
     def joins_modes(self) -> bool:
@@ -892,6 +896,13 @@ class Interp:
                 if (one.path, index) in entered or function.cls < 0 or function.name.startswith("__"):
                     return True
         return False
+
+    def uses_attribute(self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]]) -> bool:
+        """Whether the code of a file may do more with attributes of a name, of instances of its classes, than assign them.
+        For code that no program reaches: that of other files is not looked at."""
+        whole = self.whole(file)
+        of = frozenset(start for path, start in classes if path == file.path)
+        return liveness.reaches_by_text(whole) or liveness.attribute_readers(whole, name, True, of) != []
 
     def _is_followed(self) -> bool:
         """Whether all of the program was followed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from d9mlint.interp import devices, rng
+from d9mlint.interp import devices, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import accepts
 from d9mlint.interp.called_methods import run_when_called
@@ -225,6 +225,9 @@ def join_modes(interp: Interp, overwritten: Overwritten, began: int) -> None:
     for access in [one for (_, key), one in overwritten.items() if key in MODES]:
         model, before, now = access[0], access[4], at(*access[:4])
         if model.birth > began or now is before or not isinstance(now, v.Lit):
+            continue
+        if not tensors.in_doubt(interp, model) or interp.is_made_aside(model.birth):
+            # Where there is such a model, it is this one to which the branch does so.
             continue
         if isinstance(model, v.Inst) and before is ABSENT:
             HEAP.put(access, v.join((v.UNKNOWN, now)))

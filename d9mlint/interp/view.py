@@ -307,6 +307,10 @@ class RunView(Protocol):
         by file and where each begins, if they are known. With ``by_run``, what methods do that have not run does not count
         where all of the program was followed."""
 
+    def uses_attribute(self, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]]) -> bool:
+        """Whether the code of a file may do more with attributes of a name, of instances of its classes, than assign them.
+        For code that no program reaches: that of other files is not looked at."""
+
     def methods_named(self, name: str) -> list[tuple[v.Cls, v.Func]]:
         """Methods of this name in the project classes seen so far."""
 

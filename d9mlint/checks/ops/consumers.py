@@ -101,7 +101,11 @@ class Consumers:
             return self._argument(parent, names)
         if isinstance(parent, m.Assign) and parent.value is node and len(parent.targets) == 1:
             target = parent.targets[0]
-            return isinstance(target, m.Name) and "." not in target.id and self._stored(parent, target, names)
+            parts = target.elts if isinstance(target, m.Seq) else [target]
+            return all(
+                isinstance(one, m.Name) and "." not in one.id and self._stored(parent, one, names)
+                for one in parts
+            )
         return self._is_returned(node, parent)
 
     def part_ends(self, node: Any, place: int) -> bool:

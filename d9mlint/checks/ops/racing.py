@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.places import Replay
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import OpEntry, Other
+    from d9mlint.project.modules import ModuleFile
 
 TF_LIBRARIES = frozenset({"tensorflow", "keras"})
 # Libraries that run on the GPU by themselves, without torch or TensorFlow code that shows it.
@@ -467,6 +468,21 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
         _end(self)
 
 
+def _may_run_layer(run: RunView, file: ModuleFile, name: str, classes: frozenset[tuple[str, int]]) -> bool:
+    """Whether anything may run a layer that instances of some classes, the first of which is in a file, keep in an
+    attribute."""
+    if run.calls_elements(_GIVING_LAYERS, RUNS):
+        return True
+    if run.entry is not None:
+        return run.reads_attribute(file, name, classes)
+    facts = run.whole(file)
+    runs_itself = any(
+        one.name in RUNS and one.cls >= 0 and (file.path, facts.classes[one.cls].start) in classes
+        for one in facts.functions
+    )
+    return not runs_itself or run.uses_attribute(file, name, classes)
+
+
 def _in_one_thread(rule: Ops) -> bool:
     """Whether the program sets one thread for PyTorch's ops on the CPU: nothing races there."""
     variable = rule.run.state.env.get("OMP_NUM_THREADS")
@@ -686,7 +702,7 @@ def _candidate(
             _silent(rule.run, entry, call.node, reason)
             return
         of_tf = entry.library in TF_LIBRARIES
-        if of_tf or entry.library == "torch":
+        if entry.library not in OWN_DEVICE:
             returned = returned_places(rule.run, call.node, TF_TENSOR if of_tf else TENSOR)
         if returned is not None and not returned:
             reason = "only its backward pass varies, and no gradient comes back to its result"
@@ -1188,12 +1204,8 @@ def _end(rule: Ops) -> None:
         if kept is not None and not open_world and not rule.run.reads_variable(by_path[kept[0]], kept[1]):
             _silent(rule.run, found.entry, found.place, "nothing that runs reads the variable that holds it")
             continue
-        layer = rule.attributes.get(made) if made not in rule.used and not open_world else None
-        if (
-            layer is not None
-            and not rule.run.reads_attribute(by_path[layer[0]], *layer[1:])
-            and not rule.run.calls_elements(_GIVING_LAYERS, RUNS)
-        ):
+        layer = rule.attributes.get(made) if made not in rule.used else None
+        if layer is not None and not _may_run_layer(rule.run, by_path[layer[0]], *layer[1:]):
             _silent(rule.run, found.entry, found.place, "nothing reads the attribute that holds the layer")
             continue
         # The gradient of a layer without weights is that of what it is called with.
