@@ -69,7 +69,7 @@ from d9mlint.interp.library import gradients, index_updates
 from d9mlint.interp.listening import Listening, on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import noted, remembered, remembered_table
 from d9mlint.interp.naming import is_left_in_program, kept_layer, module_variable, needs_form_only
-from d9mlint.interp.places import Moment, Where
+from d9mlint.interp.places import Moment, Where, running
 from d9mlint.interp.shapes import MASKS, TF_TENSOR, form, has_one_element, is_number
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
@@ -91,7 +91,8 @@ from d9mlint.interp.text import call_text
 from d9mlint.interp.weights_on_cpu import are_on_cpu
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import alike, called_name, is_none, nodes
+from d9mlint.ir.scopes import library_name
+from d9mlint.ir.traversal import alike, called_name, is_none, nodes, parents
 from d9mlint.knowledge.schema import OpHistory
 from d9mlint.knowledge.versions import matches, parse, split
 
@@ -872,10 +873,26 @@ def _is_overwritten(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
         and entry.passes == "both"
         and call.owner is None
         and isinstance(stmt, m.Assign)
-        and stmt.value is call.node
         and call.api.rpartition(".")[0].rpartition(".")[2] != LOSSES
-        and run.unread(call.node)
+        and _is_computed_from(run, stmt.value, call.node)
+        and run.unread(stmt.value)
     )
+
+
+def _is_computed_from(run: RunView, value: m.Expr, node: Any) -> bool:
+    """Whether an expression is another one, or is computed from it by functions of libraries alone that only compute."""
+    function = running(run)
+    above = parents(function) if function is not None else {}
+    while node is not value:
+        node = above.get(id(node))
+        if isinstance(node, m.BinOp | m.Unary):
+            continue
+        if function is None or not isinstance(node, m.Call) or not isinstance(node.func, m.Name):
+            return False
+        name = run.kb.canonical(library_name(run.whole(run.frame.file), function, node.func.id))
+        if all(run.kb.role(name, role) is None for role in ("computes", "tensor")):
+            return False
+    return True
 
 
 def _leaves_varying(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
