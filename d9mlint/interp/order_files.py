@@ -57,7 +57,7 @@ def named_by_number(interp: Interp, args: v.Args, node: Any) -> Order | None:
     return None
 
 
-def _gets_more(interp: Interp, node: m.Call) -> bool:
+def _gets_more(interp: Interp, node: Any) -> bool:
     """Whether a call is given what the rounds of a loop over an arbitrary order take or make, besides numbers."""
     changing = set[str]().union(*(loop.names for loop in interp.orders.loops))
     for one in nodes([node]):

@@ -767,10 +767,9 @@ def of_one_of(interp: Interp, values: Sequence[v.Value]) -> Iterator[None]:
         interp.one_of = outer
 
 
-def in_doubt(interp: Interp, module: v.Value) -> bool:
-    """Whether what is done to a module may not happen to it: the running branch may not, unless it is there for each of
-    several objects of which the program makes one, and the module is made with one of them."""
-    birth = birth_of(module)
+def is_in_doubt(interp: Interp, birth: int | None) -> bool:
+    """Whether what is done to a module, by its birth, may not happen to it: the running branch may not, unless it is there
+    for each of several objects of which the program makes one, and the module is made with one of them."""
     return interp.branching > len(interp.one_of) or any(
         birth is None or sum(not interp.partings.exclusive(birth, one) for one in births) > 1
         for births in interp.one_of
@@ -781,7 +780,7 @@ def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
     """The parameters of a module require grad from now on, or do not: ``requires_grad_(wanted)``."""
     known = v.truth(wanted)
     for one in v.alternatives(module):
-        frozen: v.Value = v.UNKNOWN if known is None or in_doubt(interp, one) else v.Lit(not known)
+        frozen: v.Value = v.UNKNOWN if known is None or is_in_doubt(interp, birth_of(one)) else v.Lit(not known)
         if isinstance(one, (v.Inst, v.Obj)):
             _freeze(one, frozen, v.Lit(HEAP.clock), 0)
         elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj):

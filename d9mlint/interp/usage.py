@@ -226,7 +226,7 @@ def join_modes(interp: Interp, overwritten: Overwritten, began: int) -> None:
         model, before, now = access[0], access[4], at(*access[:4])
         if model.birth > began or now is before or not isinstance(now, v.Lit):
             continue
-        if not tensors.in_doubt(interp, model) or interp.is_made_aside(model.birth):
+        if not tensors.is_in_doubt(interp, model.birth) or interp.is_made_aside(model.birth):
             # Where there is such a model, it is this one to which the branch does so.
             continue
         if isinstance(model, v.Inst) and before is ABSENT:

@@ -1222,6 +1222,9 @@ def _end(rule: Ops) -> None:
             _silent(rule.run, found.entry, found.place, "nothing that runs reads the variable that holds it")
             continue
         layer = rule.attributes.get(made) if made not in rule.used else None
+        if open_world and rule.run.kb.role(found.api, "takes-inputs") is not None:
+            # A loss may be there for whoever trains the module.
+            layer = None
         if layer is not None and not _may_run_layer(rule.run, by_path[layer[0]], *layer[1:]):
             _silent(rule.run, found.entry, found.place, "nothing reads the attribute that holds the layer")
             continue
