@@ -99,9 +99,12 @@ def _asked(reports: list[list[Finding]], shown: Container[str]) -> set[str]:
 
 
 def _ranked(group: list[Finding], training: Container[str]) -> list[Finding]:
+    shown = any(f.severity is not Severity.ADVICE and f.confidence is not Confidence.LOW for f in group)
     return sorted(
         group,
         key=lambda f: (
+            # What one program shows is not hidden behind mere advice for another.
+            f.severity is Severity.ADVICE and f.confidence is not Confidence.LOW and shown,
             -f.confidence.rank,
             -f.severity.rank,
             f.entry_point not in training,
