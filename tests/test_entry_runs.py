@@ -16,7 +16,7 @@ import pytest
 from d9mlint import knowledge
 from d9mlint.analysis import Runs, analyze
 from d9mlint.base.entry_report import EntryReport
-from d9mlint.base.findings import Severity, Step
+from d9mlint.base.findings import Confidence, Severity, Step
 from d9mlint.checks.merge import merge
 from d9mlint.checks.registry import Rules
 from d9mlint.config.targets import find_targets
@@ -1242,6 +1242,16 @@ def test_what_reads_alike_at_one_place_is_said_once() -> None:
     third = msgspec.structs.replace(one, subject="a third", message="something else")
     assert merge([[one, other, third]]) == merge([[third, other], [one]])
     assert len(merge([[one, other, third]])) == 2
+
+
+def test_what_one_program_shows_is_not_hidden_behind_the_advice_of_another() -> None:
+    [one] = [f for f in of_entry(run(ENVIRONMENT), "run_a.py").findings if f.code == "DET111"]
+    advice = msgspec.structs.replace(one, severity=Severity.ADVICE, message="it depends on earlier draws")
+    shown = msgspec.structs.replace(one, confidence=Confidence.MEDIUM, entry_point="run_b.py")
+    unsure = msgspec.structs.replace(shown, confidence=Confidence.LOW)
+    assert [f.severity for f in merge([[advice], [shown]])] == [shown.severity]
+    assert merge([[advice], [shown]]) == merge([[shown], [advice]])
+    assert [f.severity for f in merge([[advice], [unsure]])] == [Severity.ADVICE]
 
 
 def test_the_name_of_a_library_is_not_looked_for_in_a_package() -> None:
