@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.number_uses import gives_number
 from d9mlint.interp.order_positions import is_index
 from d9mlint.interp.passed_on import PASS_THROUGH
+from d9mlint.interp.shapes import is_whole_number
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import blocks_within
 from d9mlint.ir.forms import targets_of
@@ -299,7 +301,7 @@ def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, dept
     of its rows of which that is so."""
     above = parents(fn)
     user = above.get(id(node))
-    if isinstance(user, m.Compare) and len(user.ops) == 1 and not _is_with_number(user, node):
+    if isinstance(user, m.Compare) and len(user.ops) == 1 and not _is_with_number(interp, user, node):
         # Where both are in one order, it is the same in any how often they agree.
         interp.orders.pairs.add(id(user))
         return user.ops[0] in ("==", "!=") and bool(_use_of(interp, user, fn, True, depth + 1))
@@ -307,7 +309,7 @@ def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, dept
         if isinstance(user, m.Compare):
             interp.orders.pairs.add(id(user))
             whole = True
-        return _is_with_number(user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
+        return _is_with_number(interp, user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
     if isinstance(user, m.Subscript):
         return _takes_columns(user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
     call = above.get(id(user)) if isinstance(user, (m.Attr, m.Keyword)) else user
@@ -322,11 +324,18 @@ def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, dept
     return keeps and bool(_use_of(interp, call, fn, False, depth + 1))
 
 
-def _is_with_number(node: m.Compare | m.BinOp, array: m.Expr) -> bool:
+def _is_with_number(interp: Interp, node: m.Compare | m.BinOp, array: m.Expr) -> bool:
     """Whether a comparison or a computation of an array has nothing else but a number."""
     sides = [node.left, node.right] if isinstance(node, m.BinOp) else [node.left, *node.comparators]
     others = [one for one in sides if one is not array]
-    return len(others) == 1 and isinstance(others[0], m.Const)
+    return len(others) == 1 and _is_number(interp, others[0])
+
+
+def _is_number(interp: Interp, node: m.Expr) -> bool:
+    """Whether an expression is one value: a constant, or a variable with a number, which a loop may count up later."""
+    if isinstance(node, m.Const) or gives_number(interp.frame.body, node):
+        return True
+    return isinstance(node, m.Name) and is_whole_number(interp.value_of(node))
 
 
 def _takes_columns(node: m.Subscript, array: m.Expr) -> bool:
@@ -383,8 +392,7 @@ def _is_reduced(interp: Interp, node: m.Expr, above: dict[int, Any], whole: bool
     if name in FORM:
         return True
     if not name and isinstance(user, m.Compare):
-        sides = [one for one in (user.left, *user.comparators) if one is not node]
-        return len(sides) == 1 and isinstance(sides[0], m.Const) and _is_reduced(interp, user, above, True)
+        return _is_with_number(interp, user, node) and _is_reduced(interp, user, above, True)
     if not isinstance(user, m.Call):
         return False
     if name and user.func is func and _rows_of(interp, user) == "receiver":
