@@ -1709,7 +1709,11 @@ class Orders:
         if isinstance(owner, v.Items) and isinstance(index, v.Lit) and _is_chosen(interp, stmt):
             # `if name.endswith("seg"): paths[0] = name`: the place is that of the kind, as a variable is.
             return
-        if isinstance(owner, v.Mapping) and owner.factory is None and _replaces(stmt):
+        if (
+            isinstance(owner, v.Mapping)
+            and owner.factory is None
+            and (isinstance(stmt, m.AugAssign) or _replaces(stmt))
+        ):
             # What is there already stays where it is.
             return
         if self.loops and (isinstance(owner, (v.Mapping, v.Items)) or _counts_keys(owner)):
