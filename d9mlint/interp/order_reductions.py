@@ -199,7 +199,7 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
         return PASSED_THROUGH
     if isinstance(node, m.Name) and "." in node.id:
         if isinstance(user, m.Call) and user.func is node and "." not in node.id.partition(".")[2]:
-            if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
+            if rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
                 return PASSED_THROUGH
     else:
         if _is_gone_through(interp, node, above) or _is_numbered(interp, node, above):
@@ -316,11 +316,11 @@ def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, dept
     if not isinstance(call, m.Call):
         return False
     if isinstance(user, m.Attr):
-        keeps = call.func is user and _rows_of(interp, call) == "receiver"
+        keeps = call.func is user and rows_of(interp, call) == "receiver"
     elif _is_tallied(interp.kb.order(called_in_library(interp, call)), node, call):
         return True
     else:
-        keeps = any(one is node for one in call.args[:1]) and _rows_of(interp, call) == "argument"
+        keeps = any(one is node for one in call.args[:1]) and rows_of(interp, call) == "argument"
     return keeps and bool(_use_of(interp, call, fn, False, depth + 1))
 
 
@@ -344,7 +344,7 @@ def _takes_columns(node: m.Subscript, array: m.Expr) -> bool:
     return bool(index) and isinstance(index[0], m.Slice) and index[0] == m.Slice(None, None, None)
 
 
-def _rows_of(interp: Interp, call: m.Call) -> str:
+def rows_of(interp: Interp, call: m.Call) -> str:
     """Of which array a call gives a row for each row: its ``argument``, as in ``model.predict(rows)``, or ``receiver``."""
     called = called_in_library(interp, call)
     is_method = isinstance(call.func, m.Attr) or (isinstance(call.func, m.Name) and "." in call.func.id)
@@ -354,6 +354,14 @@ def _rows_of(interp: Interp, call: m.Call) -> str:
         return ""
     # Without conditions no argument is looked at.
     return "" if entry.when and all_hold(_settings(interp, call), entry.when) is not True else entry.rows
+
+
+def is_met(interp: Interp, entry: OrderEntry, call: m.Call) -> bool:
+    """Whether nothing that a call is given is known to make what the facts say of it untrue."""
+    if not entry.when and not entry.unless:
+        return True
+    given = _settings(interp, call)
+    return all_hold(given, entry.when) is not False and any_holds(given, entry.unless) is not True
 
 
 def _settings(interp: Interp, call: m.Call) -> v.Args:
@@ -395,7 +403,7 @@ def _is_reduced(interp: Interp, node: m.Expr, above: dict[int, Any], whole: bool
         return _is_with_number(interp, user, node) and _is_reduced(interp, user, above, True)
     if not isinstance(user, m.Call):
         return False
-    if name and user.func is func and _rows_of(interp, user) == "receiver":
+    if name and user.func is func and rows_of(interp, user) == "receiver":
         return _is_reduced(interp, user, above, whole)
     if name:
         called = user.func is func and not user.args and not user.keywords

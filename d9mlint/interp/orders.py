@@ -32,6 +32,7 @@ from d9mlint.interp import (
     order_identifiers,
     order_inside,
     order_keyed,
+    order_labels,
     order_lone,
     order_looks,
     order_positions,
@@ -839,8 +840,13 @@ class Orders:
                 # `next(iter(files))`: no other part of the program goes on with what is left.
                 if self._is_of_listing(given) and order_looks.is_only_raised(interp, node, running(interp)):
                     return result
+            if given is not None and order_labels.is_taken_by_label(interp, node, args, running(interp)):
+                # What stands under a label may have an order inside.
+                given = merge(self._inner_of(one) for one in args.values())
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
+                if order_labels.is_counted_by_label(interp, node, running(interp)):
+                    return result
                 use = use_of_array(interp, node, args.get("", 0), running(interp))
                 if use == REDUCED:
                     if entry.flattens:
@@ -887,6 +893,12 @@ class Orders:
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
         return result
+
+    def _inner_of(self, value: v.Value) -> Order | None:
+        """The orders of the items of a mapping, or that of another value."""
+        if isinstance(value, v.Mapping):
+            return merge(self.deep(one) for one in list(value.items.values())[:MAX_PARTS])
+        return self.of(value)
 
     def _changed(self, api: str, owner: v.Value) -> None:
         """What is added to a listing, or taken out of it, is not in the folder, or still there."""
