@@ -10,6 +10,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.naming import called_in_library
 from d9mlint.interp.number_uses import gives_number
+from d9mlint.interp.order_dimensions import is_reduced_along_rows
 from d9mlint.interp.order_positions import is_index
 from d9mlint.interp.passed_on import PASS_THROUGH
 from d9mlint.interp.shapes import is_whole_number
@@ -197,6 +198,8 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
     user = above.get(id(node))
     if _is_searched(interp, node, fn):
         return PASSED_THROUGH
+    if is_reduced_along_rows(interp, node, fn, _settings):
+        return REDUCED
     if isinstance(node, m.Name) and "." in node.id:
         if isinstance(user, m.Call) and user.func is node and "." not in node.id.partition(".")[2]:
             if rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
