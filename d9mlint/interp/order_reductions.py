@@ -198,7 +198,7 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
     user = above.get(id(node))
     if _is_searched(interp, node, fn):
         return PASSED_THROUGH
-    if is_reduced_along_rows(interp, node, fn, _settings):
+    if is_reduced_along_rows(interp, node, fn, _settings) or (whole and _is_marked(node, above)):
         return REDUCED
     if isinstance(node, m.Name) and "." in node.id:
         if isinstance(user, m.Call) and user.func is node and "." not in node.id.partition(".")[2]:
@@ -213,6 +213,18 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             return REDUCED
         return PASSED_THROUGH if _keeps_pairs(interp, node, fn, whole, depth) else ""
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _is_marked(node: m.Expr, above: dict[int, Any]) -> bool:
+    """Whether one number is stored at all places that an array names: ``found[ids] = True``."""
+    user = above.get(id(node))
+    stmt = above.get(id(user))
+    if not isinstance(user, m.Subscript) or user.index is not node:
+        return False
+    if isinstance(stmt, m.AugAssign):
+        return stmt.target is user and isinstance(stmt.value, m.Const)
+    stored = stmt.value if isinstance(stmt, m.Assign) and any(one is user for one in stmt.targets) else None
+    return isinstance(stored, m.Const)
 
 
 def _is_searched(interp: Interp, node: m.Expr, fn: m.Function) -> bool:

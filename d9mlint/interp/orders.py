@@ -1709,6 +1709,10 @@ class Orders:
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
+        if order is not None and order.kind == SEQUENCE and isinstance(index, v.Items):
+            if isinstance(owner, v.Obj) and isinstance(stmt, m.Assign) and self._numbers_all(interp, value):
+                # `place[ids] = np.arange(len(ids))`: which number is stored where depends on the order of the list.
+                self.decide(order)
         if isinstance(owner, v.Items) and (isinstance(value, v.Lit) or isinstance(stmt, m.AugAssign)):
             # Every round writes the same into a list, whose places stay what they are, or adds to what is there.
             return
@@ -1732,6 +1736,12 @@ class Orders:
             around = self.around(owner.birth)
             if around is not None:
                 self.put(owner, merge((self.of(owner), around)))
+
+    def _numbers_all(self, interp: Interp, value: v.Value) -> bool:
+        """Whether a value is different numbers, in an order that is not arbitrary."""
+        if not isinstance(value, v.Obj) or self.of(value) is not None:
+            return False
+        return _counts_up(value) or interp.kb.role(value.api, "all-different") is not None
 
     def returned(
         self, interp: Interp, func: v.Func, args: v.Args, value: v.Value, node: Any, before: int
