@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**64
 _MOST_NESTED = 4
+_MOST_EXACT, _FINEST = 2**20, 2**10
 
 
 def is_float(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:
@@ -58,8 +59,18 @@ def _is_selected(value: v.Obj) -> bool:
 def are_floats(interp: Interp, values: v.Value) -> bool:
     """Whether the elements of a sequence are floats."""
     if isinstance(values, v.Items):
-        return any(is_float(interp, one) for one in values.elts)
+        return any(is_float(interp, one) for one in values.elts) and not all(map(is_exact, values.elts))
     return isinstance(values, v.Obj) and raw_kind_of_elements(interp, values) == FLOAT
+
+
+def is_exact(value: v.Value) -> bool:
+    """Whether a value is one of some numbers that add up without rounding, in any order: ``1.0 if found else 0.0``. They
+    are multiples of one power of two."""
+    if isinstance(value, v.AnyOf):
+        return all(map(is_exact, value.values))
+    if not isinstance(value, v.Lit) or not isinstance(value.value, (int, float)):
+        return False
+    return abs(value.value) < _MOST_EXACT and float(value.value * _FINEST).is_integer()
 
 
 def loop_of(orders: Orders, interp: Interp, name: str) -> Loop | None:

@@ -1635,6 +1635,8 @@ class Orders:
                         return loop.order
                     if counted:
                         return Order(loop.order.keys, INDEX, loop.start, loop.site)
+                    if stmt.op in "+-" and order_sums.is_exact(before) and order_sums.is_exact(value):
+                        return None
                     if stmt.op in "+-*" and (
                         any(order_sums.is_float(interp, x) for x in (before, value))
                         or order_sums.gives_fraction(self, interp, stmt.value)
