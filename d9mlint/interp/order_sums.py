@@ -15,7 +15,7 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import is_time
 from d9mlint.interp.columns import is_column
-from d9mlint.interp.order_folds import OPERATORS, is_composed, sums_in
+from d9mlint.interp.order_folds import OPERATORS, is_composed, mixed_with, sums_in
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -92,7 +92,8 @@ def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> 
         loop = _loop_around(orders, interp, target)
         if loop is None:
             continue
-        if isinstance(target, m.Name) and is_composed(stmt.value, target, loop.names):
+        composed = isinstance(target, m.Name) and is_composed(stmt.value, target, loop.names)
+        if composed or _is_mixed(interp, stmt, target, loop):
             orders.decide(loop.order)
         found = sums_in(interp, stmt.value, target)
         plain = isinstance(stmt.value, (m.BinOp, m.IfExp)) and not is_number_like(value)
@@ -106,6 +107,27 @@ def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> 
             _is_fraction(orders, one) for one in found.sums
         ):
             orders.decide(loop.order)
+
+
+def _is_mixed(interp: Interp, stmt: m.Assign, target: m.Expr, loop: Loop) -> bool:
+    """Whether each round adds something to a multiple of what the rounds before it have left, ``total = total * 2 + x``, of
+    which the result depends on the order also for whole numbers."""
+    others = mixed_with(stmt.value, target)
+    if not others or not isinstance(target, m.Name):
+        return False
+    if "." not in target.id:
+        return any(_varies(one, target, loop, True) for one in others)
+    # Another statement may begin anew in each round.
+    attribute = target.id.rpartition(".")[2]
+    begun = {
+        function.name
+        for function in interp.whole(interp.frame.file).functions
+        for one in nodes(function.body)
+        if isinstance(one, m.Assign) and one is not stmt
+        for written in one.targets
+        if isinstance(written, m.Name) and written.id.endswith(f".{attribute}")
+    }
+    return begun <= {"__init__"} and not all(isinstance(one, m.Const) for one in others)
 
 
 def _loop_around(orders: Orders, interp: Interp, target: m.Expr) -> Loop | None:
