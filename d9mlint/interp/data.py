@@ -1166,6 +1166,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         or _is_arbitrary(x)
         or _has_numbers(interp, x)
         or is_counted(x)
+        or (isinstance(x, v.Obj) and x.api == _FRACTION)
         or _are_objects(x)
         or _is_filled_later(x)
         or _holds_sets(x)
@@ -1248,6 +1249,8 @@ def is_counted(value: v.Value) -> bool:
 
 
 _NUMBERS = (shapes.NUMBER, "builtins.len")
+_FRACTION = "builtins.float"
+"""What stands for a floating-point number that the program makes of something."""
 
 
 def _is_filled_later(value: v.Value) -> bool:

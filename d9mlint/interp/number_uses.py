@@ -80,6 +80,11 @@ def _makes_tensor(interp: Interp, uses: _Uses, name: str) -> bool:
     return False
 
 
+def gives_number(body: list[m.Stmt], node: m.Expr) -> bool:
+    """Whether an expression is a number that is written out or counted, or a variable of this body that only holds such."""
+    return _gives_number(_uses(body), node)
+
+
 def joined(interp: Interp, node: m.Expr | None) -> list[m.Expr]:
     """What NumPy joins, in the running function, to a variable that has no elements at first: ``rows`` of
     ``found = np.concatenate((found, rows))``."""
@@ -163,7 +168,9 @@ def _gives_number(uses: _Uses, node: m.Expr) -> bool:
     """Whether an expression is a number, counts something, or is an element of a range."""
     if isinstance(node, m.Name):
         values = uses.assigned.get(node.id, [])
-        return node.id in uses.counters if not values else all(map(is_number, values))
+        if not values:
+            return node.id in uses.counters
+        return all(is_number(one) or _calls(one, _COUNTING) for one in values)
     if isinstance(node, m.Subscript):
         base = node.value
         values = uses.assigned.get(base.id, []) if isinstance(base, m.Name) else [base]

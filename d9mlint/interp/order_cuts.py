@@ -61,9 +61,10 @@ _SEVERAL = 2
 
 
 def shares_out(interp: Interp, test: m.Compare, number: m.Expr) -> bool:
-    """Whether the elements of a loop go to different places, as a test of the number of its round says."""
+    """Whether the elements of a loop go to different places, or some of them to one, as a test of the number of its round
+    says."""
     stmt = interp.statement
-    if not isinstance(stmt, m.If) or not stmt.orelse or not _asks_for_share(test, number):
+    if not isinstance(stmt, m.If) or not _asks_for_share(test, number):
         return False
     if not any(one is test for one in nodes([stmt.test])):
         return False
@@ -73,7 +74,12 @@ def shares_out(interp: Interp, test: m.Compare, number: m.Expr) -> bool:
             names |= loop.taken
             target_names(loop.stmt.target, names)
     here, there = (_placed(interp, body, names) for body in (stmt.body, stmt.orelse))
-    return any(called_name(x) == called_name(y) and not alike(x, y) for x in here for y in there)
+    if any(called_name(x) == called_name(y) and not alike(x, y) for x in here for y in there):
+        return True
+    counted = _names([number])
+    return any(
+        _names([*one.args]) & names - counted and not any(alike(one, x) for x in there) for one in here
+    )
 
 
 def _asks_for_share(test: m.Compare, number: m.Expr) -> bool:

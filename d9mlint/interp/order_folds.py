@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
 
 OPERATORS = frozenset("+-*")
+_SCALING, _SHIFTING = frozenset({"*", "<<"}), frozenset({"+", "-", "^", "|"})
 
 
 def called(interp: Interp, call: m.Expr) -> tuple[m.Function, Mapping[str, m.Expr]] | None:
@@ -36,6 +37,28 @@ def is_composed(written: m.Expr, built: m.Expr, names: frozenset[str]) -> bool:
         return False
     given = [*written.args, *(one.value for one in written.keywords)]
     return written.func.id.partition(".")[0] in names and any(alike(one, built) for one in given)
+
+
+def mixed_with(written: m.Expr, built: m.Expr) -> list[m.Expr]:
+    """What an assignment to ``built`` adds to a multiple of it, or multiplies a sum with it by: ``total * 2 + x``. Such
+    steps do not commute, whatever the numbers are. Nothing where it only adds, or only multiplies."""
+    steps = _steps(written, built) or []
+    operators = {op for op, _ in steps}
+    mixed = operators & _SCALING and operators & _SHIFTING
+    return [other for _, other in steps] if mixed else []
+
+
+def _steps(node: m.Expr, built: m.Expr) -> list[tuple[str, m.Expr]] | None:
+    """The operators that are applied to what is built up, and the other side of each; None where it is not in there."""
+    if alike(node, built):
+        return []
+    if not isinstance(node, m.BinOp) or node.op not in _SCALING | _SHIFTING:
+        return None
+    for side, other in ((node.left, node.right), (node.right, node.left)):
+        inner = _steps(side, built)
+        if inner is not None:
+            return [*inner, (node.op, other)]
+    return None
 
 
 class Sums(NamedTuple):

@@ -519,7 +519,9 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
         return NUMBER
     if isinstance(value, v.Items):
         kinds = [kind_of(interp, one, depth + 1) for one in value.elts]
-        return NUMBER if not value.open and all(k == NUMBER for k in kinds) else TEXT if TEXT in kinds else ""
+        # Lists and sets are open where a loop makes them, and have such elements as the ones that are known.
+        numbers = not value.open or (value.kind != "t" and bool(kinds))
+        return NUMBER if numbers and all(k == NUMBER for k in kinds) else TEXT if TEXT in kinds else ""
     if isinstance(value, v.Member):
         record = value.owner
         if isinstance(record, v.Obj) and value.name in record.args.kw:

@@ -92,7 +92,11 @@ def taken_by_number(
             continue
         user = above.get(id(one))
         if isinstance(user, m.Subscript) and user.index is one and isinstance(user.value, m.Name):
-            held = interp.orders.of(interp.eval(user.value))
+            owner = interp.eval(user.value)
+            if isinstance(owner, v.Mapping):
+                # A number is a key there, whatever the order of the keys is.
+                continue
+            held = interp.orders.of(owner)
             if held is not None and held.kind == order.kind and held.goes_with(order):
                 taken = True
                 continue

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold, any_holds
 from d9mlint.interp.naming import called_in_library
+from d9mlint.interp.number_uses import gives_number
+from d9mlint.interp.order_dimensions import is_reduced_along_rows
 from d9mlint.interp.order_positions import is_index
 from d9mlint.interp.passed_on import PASS_THROUGH
+from d9mlint.interp.shapes import is_whole_number
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import blocks_within
 from d9mlint.ir.forms import targets_of
@@ -195,9 +198,11 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
     user = above.get(id(node))
     if _is_searched(interp, node, fn):
         return PASSED_THROUGH
+    if is_reduced_along_rows(interp, node, fn, _settings) or (whole and _is_marked(node, above)):
+        return REDUCED
     if isinstance(node, m.Name) and "." in node.id:
         if isinstance(user, m.Call) and user.func is node and "." not in node.id.partition(".")[2]:
-            if _rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
+            if rows_of(interp, user) == "receiver" and _use_of(interp, user, fn, whole, depth + 1):
                 return PASSED_THROUGH
     else:
         if _is_gone_through(interp, node, above) or _is_numbered(interp, node, above):
@@ -208,6 +213,18 @@ def _use(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, depth: int) 
             return REDUCED
         return PASSED_THROUGH if _keeps_pairs(interp, node, fn, whole, depth) else ""
     return REDUCED if _is_reduced(interp, node, above, whole) else ""
+
+
+def _is_marked(node: m.Expr, above: dict[int, Any]) -> bool:
+    """Whether one number is stored at all places that an array names: ``found[ids] = True``."""
+    user = above.get(id(node))
+    stmt = above.get(id(user))
+    if not isinstance(user, m.Subscript) or user.index is not node:
+        return False
+    if isinstance(stmt, m.AugAssign):
+        return stmt.target is user and isinstance(stmt.value, m.Const)
+    stored = stmt.value if isinstance(stmt, m.Assign) and any(one is user for one in stmt.targets) else None
+    return isinstance(stored, m.Const)
 
 
 def _is_searched(interp: Interp, node: m.Expr, fn: m.Function) -> bool:
@@ -299,7 +316,7 @@ def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, dept
     of its rows of which that is so."""
     above = parents(fn)
     user = above.get(id(node))
-    if isinstance(user, m.Compare) and len(user.ops) == 1 and not _is_with_number(user, node):
+    if isinstance(user, m.Compare) and len(user.ops) == 1 and not _is_with_number(interp, user, node):
         # Where both are in one order, it is the same in any how often they agree.
         interp.orders.pairs.add(id(user))
         return user.ops[0] in ("==", "!=") and bool(_use_of(interp, user, fn, True, depth + 1))
@@ -307,26 +324,33 @@ def _keeps_pairs(interp: Interp, node: m.Expr, fn: m.Function, whole: bool, dept
         if isinstance(user, m.Compare):
             interp.orders.pairs.add(id(user))
             whole = True
-        return _is_with_number(user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
+        return _is_with_number(interp, user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
     if isinstance(user, m.Subscript):
         return _takes_columns(user, node) and bool(_use_of(interp, user, fn, whole, depth + 1))
     call = above.get(id(user)) if isinstance(user, (m.Attr, m.Keyword)) else user
     if not isinstance(call, m.Call):
         return False
     if isinstance(user, m.Attr):
-        keeps = call.func is user and _rows_of(interp, call) == "receiver"
+        keeps = call.func is user and rows_of(interp, call) == "receiver"
     elif _is_tallied(interp.kb.order(called_in_library(interp, call)), node, call):
         return True
     else:
-        keeps = any(one is node for one in call.args[:1]) and _rows_of(interp, call) == "argument"
+        keeps = any(one is node for one in call.args[:1]) and rows_of(interp, call) == "argument"
     return keeps and bool(_use_of(interp, call, fn, False, depth + 1))
 
 
-def _is_with_number(node: m.Compare | m.BinOp, array: m.Expr) -> bool:
+def _is_with_number(interp: Interp, node: m.Compare | m.BinOp, array: m.Expr) -> bool:
     """Whether a comparison or a computation of an array has nothing else but a number."""
     sides = [node.left, node.right] if isinstance(node, m.BinOp) else [node.left, *node.comparators]
     others = [one for one in sides if one is not array]
-    return len(others) == 1 and isinstance(others[0], m.Const)
+    return len(others) == 1 and _is_number(interp, others[0])
+
+
+def _is_number(interp: Interp, node: m.Expr) -> bool:
+    """Whether an expression is one value: a constant, or a variable with a number, which a loop may count up later."""
+    if isinstance(node, m.Const) or gives_number(interp.frame.body, node):
+        return True
+    return isinstance(node, m.Name) and is_whole_number(interp.value_of(node))
 
 
 def _takes_columns(node: m.Subscript, array: m.Expr) -> bool:
@@ -335,7 +359,7 @@ def _takes_columns(node: m.Subscript, array: m.Expr) -> bool:
     return bool(index) and isinstance(index[0], m.Slice) and index[0] == m.Slice(None, None, None)
 
 
-def _rows_of(interp: Interp, call: m.Call) -> str:
+def rows_of(interp: Interp, call: m.Call) -> str:
     """Of which array a call gives a row for each row: its ``argument``, as in ``model.predict(rows)``, or ``receiver``."""
     called = called_in_library(interp, call)
     is_method = isinstance(call.func, m.Attr) or (isinstance(call.func, m.Name) and "." in call.func.id)
@@ -345,6 +369,14 @@ def _rows_of(interp: Interp, call: m.Call) -> str:
         return ""
     # Without conditions no argument is looked at.
     return "" if entry.when and all_hold(_settings(interp, call), entry.when) is not True else entry.rows
+
+
+def is_met(interp: Interp, entry: OrderEntry, call: m.Call) -> bool:
+    """Whether nothing that a call is given is known to make what the facts say of it untrue."""
+    if not entry.when and not entry.unless:
+        return True
+    given = _settings(interp, call)
+    return all_hold(given, entry.when) is not False and any_holds(given, entry.unless) is not True
 
 
 def _settings(interp: Interp, call: m.Call) -> v.Args:
@@ -383,11 +415,10 @@ def _is_reduced(interp: Interp, node: m.Expr, above: dict[int, Any], whole: bool
     if name in FORM:
         return True
     if not name and isinstance(user, m.Compare):
-        sides = [one for one in (user.left, *user.comparators) if one is not node]
-        return len(sides) == 1 and isinstance(sides[0], m.Const) and _is_reduced(interp, user, above, True)
+        return _is_with_number(interp, user, node) and _is_reduced(interp, user, above, True)
     if not isinstance(user, m.Call):
         return False
-    if name and user.func is func and _rows_of(interp, user) == "receiver":
+    if name and user.func is func and rows_of(interp, user) == "receiver":
         return _is_reduced(interp, user, above, whole)
     if name:
         called = user.func is func and not user.args and not user.keywords

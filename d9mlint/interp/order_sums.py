@@ -15,7 +15,7 @@ from d9mlint.interp import shapes
 from d9mlint.interp import values as v
 from d9mlint.interp.clocks import is_time
 from d9mlint.interp.columns import is_column
-from d9mlint.interp.order_folds import OPERATORS, is_composed, sums_in
+from d9mlint.interp.order_folds import OPERATORS, is_composed, mixed_with, sums_in
 from d9mlint.interp.order_kinds import FLOAT, raw_kind, raw_kind_of_elements
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**64
 _MOST_NESTED = 4
+_MOST_EXACT, _FINEST = 2**20, 2**10
 
 
 def is_float(interp: Interp, value: v.Value | None, depth: int = 0) -> bool:
@@ -58,8 +59,18 @@ def _is_selected(value: v.Obj) -> bool:
 def are_floats(interp: Interp, values: v.Value) -> bool:
     """Whether the elements of a sequence are floats."""
     if isinstance(values, v.Items):
-        return any(is_float(interp, one) for one in values.elts)
+        return any(is_float(interp, one) for one in values.elts) and not all(map(is_exact, values.elts))
     return isinstance(values, v.Obj) and raw_kind_of_elements(interp, values) == FLOAT
+
+
+def is_exact(value: v.Value) -> bool:
+    """Whether a value is one of some numbers that add up without rounding, in any order: ``1.0 if found else 0.0``. They
+    are multiples of one power of two."""
+    if isinstance(value, v.AnyOf):
+        return all(map(is_exact, value.values))
+    if not isinstance(value, v.Lit) or not isinstance(value.value, (int, float)):
+        return False
+    return abs(value.value) < _MOST_EXACT and float(value.value * _FINEST).is_integer()
 
 
 def loop_of(orders: Orders, interp: Interp, name: str) -> Loop | None:
@@ -81,7 +92,8 @@ def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> 
         loop = _loop_around(orders, interp, target)
         if loop is None:
             continue
-        if isinstance(target, m.Name) and is_composed(stmt.value, target, loop.names):
+        composed = isinstance(target, m.Name) and is_composed(stmt.value, target, loop.names)
+        if composed or _is_mixed(interp, stmt, target, loop):
             orders.decide(loop.order)
         found = sums_in(interp, stmt.value, target)
         plain = isinstance(stmt.value, (m.BinOp, m.IfExp)) and not is_number_like(value)
@@ -95,6 +107,27 @@ def assigned(orders: Orders, interp: Interp, stmt: m.Assign, value: v.Value) -> 
             _is_fraction(orders, one) for one in found.sums
         ):
             orders.decide(loop.order)
+
+
+def _is_mixed(interp: Interp, stmt: m.Assign, target: m.Expr, loop: Loop) -> bool:
+    """Whether each round adds something to a multiple of what the rounds before it have left, ``total = total * 2 + x``, of
+    which the result depends on the order also for whole numbers."""
+    others = mixed_with(stmt.value, target)
+    if not others or not isinstance(target, m.Name):
+        return False
+    if "." not in target.id:
+        return any(_varies(one, target, loop, True) for one in others)
+    # Another statement may begin anew in each round.
+    attribute = target.id.rpartition(".")[2]
+    begun = {
+        function.name
+        for function in interp.whole(interp.frame.file).functions
+        for one in nodes(function.body)
+        if isinstance(one, m.Assign) and one is not stmt
+        for written in one.targets
+        if isinstance(written, m.Name) and written.id.endswith(f".{attribute}")
+    }
+    return begun <= {"__init__"} and not all(isinstance(one, m.Const) for one in others)
 
 
 def _loop_around(orders: Orders, interp: Interp, target: m.Expr) -> Loop | None:

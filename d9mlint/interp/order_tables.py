@@ -11,7 +11,9 @@ from d9mlint.interp.attribute_kinds import value_of
 from d9mlint.interp.idle import takes_nothing
 from d9mlint.interp.order_groups import GROUPING
 from d9mlint.interp.order_kinds import NUMBER
+from d9mlint.interp.order_labels import are_by_label, names_elements, receiver_of
 from d9mlint.interp.order_looks import is_only_shown
+from d9mlint.interp.order_reductions import is_met
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import FORM
 from d9mlint.ir.liveness import may_be_shared
@@ -139,7 +141,7 @@ class _Uses:
             name, named = path.name, self._has_names(path.value)
         else:
             return False
-        return named and self._has_role(name, "rows-by-name") and self._is_name(node.index)
+        return named and self._has_role(name, "rows-by-name") and names_elements(self.fn, node.index)
 
     def _has_names(self, node: Any) -> bool:
         """Whether an expression is the table with names of its rows."""
@@ -158,38 +160,15 @@ class _Uses:
                 return True
         return False
 
-    def _is_name(self, index: m.Expr) -> bool:
-        """Whether an index names rows, and is no mask of them: a text or number, an element of something, or a list."""
-        if isinstance(index, m.Seq):
-            return bool(index.elts) and self._is_name(index.elts[0])
-        if isinstance(index, m.Subscript):
-            # A part of an element: ``frame.loc[row["id"]]``.
-            return isinstance(index.value, m.Name) and self._is_name(index.value)
-        if isinstance(index, m.Call):
-            # ``line.strip()``, ``str(line)``
-            owner = _receiver(index)
-            function = isinstance(owner, m.Name) and owner.id not in variables(self.fn)
-            given = index.args if function else [owner, *index.args]
-            return bool(given) and all(map(self._is_name, given))
-        if not isinstance(index, m.Name) or "." in index.id:
-            return isinstance(index, m.Const | m.FString | m.Comp)
-        for one in variables(self.fn).get(index.id, ()):
-            user = self.above.get(id(one))
-            target = user if isinstance(user, m.Seq) else one
-            rounds = self.above.get(id(target))
-            if isinstance(rounds, m.For | m.Generator) and rounds.target is target:
-                return True
-            if isinstance(user, m.Assign) and isinstance(user.value, m.Comp | m.Seq):
-                return True
-        return any(one.name == index.id for one in self.fn.params)
-
     def _method(self, call: m.Call, name: str) -> bool:
-        if self._has_role(name, "rows-by-name") and self._has_names(_receiver(call)):
+        if self._has_role(name, "rows-by-name") and self._has_names(receiver_of(call)):
             return True
         if name in GROUPING:
             return self._grouped(call)
         entry = self.interp.kb.order(f"?.{name}", True)
         if entry is not None and (entry.reduces or entry.sorts or entry.shows):
+            return is_met(self.interp, entry, call)
+        if are_by_label(self.interp, call, self.fn):
             return True
         if entry is not None and entry.role == "end" and entry.value:
             return True
@@ -243,18 +222,11 @@ class _Uses:
             return False
         if entry.reduces or entry.sorts or entry.shows or entry.role in ("show", "pair"):
             # The order of pairs is followed.
-            return True
+            return is_met(self.interp, entry, call)
         if takes_nothing(self.interp, entry, call):
             return True
         named = {*entry.tested, *entry.tested.values(), *entry.looked_up, *entry.looked_up.values()}
         return place in named
-
-
-def _receiver(call: m.Call) -> m.Expr:
-    """What a method is called of."""
-    if isinstance(call.func, m.Name):
-        return m.Name(call.func.id.rpartition(".")[0], call.start, call.end)
-    return call.func.value if isinstance(call.func, m.Attr) else call.func
 
 
 def _is_of_texts(node: m.Expr) -> bool:

@@ -32,6 +32,7 @@ from d9mlint.interp import (
     order_identifiers,
     order_inside,
     order_keyed,
+    order_labels,
     order_lone,
     order_looks,
     order_positions,
@@ -839,8 +840,13 @@ class Orders:
                 # `next(iter(files))`: no other part of the program goes on with what is left.
                 if self._is_of_listing(given) and order_looks.is_only_raised(interp, node, running(interp)):
                     return result
+            if given is not None and order_labels.is_taken_by_label(interp, node, args, running(interp)):
+                # What stands under a label may have an order inside.
+                given = merge(self._inner_of(one) for one in args.values())
             given = merge((given, self._accumulated(interp, node)))
             if given is not None and entry is not None and entry.reducible:
+                if order_labels.is_counted_by_label(interp, node, running(interp)):
+                    return result
                 use = use_of_array(interp, node, args.get("", 0), running(interp))
                 if use == REDUCED:
                     if entry.flattens:
@@ -887,6 +893,12 @@ class Orders:
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
         return result
+
+    def _inner_of(self, value: v.Value) -> Order | None:
+        """The orders of the items of a mapping, or that of another value."""
+        if isinstance(value, v.Mapping):
+            return merge(self.deep(one) for one in list(value.items.values())[:MAX_PARTS])
+        return self.of(value)
 
     def _changed(self, api: str, owner: v.Value) -> None:
         """What is added to a listing, or taken out of it, is not in the folder, or still there."""
@@ -1623,6 +1635,8 @@ class Orders:
                         return loop.order
                     if counted:
                         return Order(loop.order.keys, INDEX, loop.start, loop.site)
+                    if stmt.op in "+-" and order_sums.is_exact(before) and order_sums.is_exact(value):
+                        return None
                     if stmt.op in "+-*" and (
                         any(order_sums.is_float(interp, x) for x in (before, value))
                         or order_sums.gives_fraction(self, interp, stmt.value)
@@ -1697,6 +1711,10 @@ class Orders:
         order = self.of(index)
         if order is not None and order.kind == HASH and not isinstance(owner, v.Mapping):
             self.decide(order)
+        if order is not None and order.kind == SEQUENCE and isinstance(index, v.Items):
+            if isinstance(owner, v.Obj) and isinstance(stmt, m.Assign) and self._numbers_all(interp, value):
+                # `place[ids] = np.arange(len(ids))`: which number is stored where depends on the order of the list.
+                self.decide(order)
         if isinstance(owner, v.Items) and (isinstance(value, v.Lit) or isinstance(stmt, m.AugAssign)):
             # Every round writes the same into a list, whose places stay what they are, or adds to what is there.
             return
@@ -1709,13 +1727,23 @@ class Orders:
         if isinstance(owner, v.Items) and isinstance(index, v.Lit) and _is_chosen(interp, stmt):
             # `if name.endswith("seg"): paths[0] = name`: the place is that of the kind, as a variable is.
             return
-        if isinstance(owner, v.Mapping) and owner.factory is None and _replaces(stmt):
+        if (
+            isinstance(owner, v.Mapping)
+            and owner.factory is None
+            and (isinstance(stmt, m.AugAssign) or _replaces(stmt))
+        ):
             # What is there already stays where it is.
             return
         if self.loops and (isinstance(owner, (v.Mapping, v.Items)) or _counts_keys(owner)):
             around = self.around(owner.birth)
             if around is not None:
                 self.put(owner, merge((self.of(owner), around)))
+
+    def _numbers_all(self, interp: Interp, value: v.Value) -> bool:
+        """Whether a value is different numbers, in an order that is not arbitrary."""
+        if not isinstance(value, v.Obj) or self.of(value) is not None:
+            return False
+        return _counts_up(value) or interp.kb.role(value.api, "all-different") is not None
 
     def returned(
         self, interp: Interp, func: v.Func, args: v.Args, value: v.Value, node: Any, before: int

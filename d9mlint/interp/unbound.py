@@ -7,6 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.order_kinds import sample
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -38,7 +39,14 @@ def bound(interp: Interp, api: str, args: v.Args, node: Any) -> tuple[v.Member, 
 
 def _first_of(interp: Interp, node: Any) -> v.Items:
     """The sets that a call is given as ``*sets``, as one."""
-    given = node.args[0] if isinstance(node, m.Call) and node.args else None
-    held = interp.eval(given.value) if isinstance(given, m.Star) and isinstance(given.value, m.Name) else None
-    sets = held.elts if isinstance(held, v.Items) else []
-    return v.Items("s", [part for one in sets if isinstance(one, v.Items) for part in one.elts], True)
+    return v.Items("s", elements_given(interp, node), True)
+
+
+def elements_given(interp: Interp, node: Any) -> list[v.Value]:
+    """The elements of what a call is given as ``*parts``: of each list or set in a sequence, as far as they are known."""
+    given = node.args[-1] if isinstance(node, m.Call) and node.args else None
+    held = interp.value_of(given.value) if isinstance(given, m.Star) else None
+    found: list[v.Value] = []
+    for one in held.elts if isinstance(held, v.Items) else ():
+        found += (one.elts if isinstance(one, v.Items) else sample(interp, one, None)) or [v.UNKNOWN]
+    return found

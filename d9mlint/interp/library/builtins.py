@@ -105,6 +105,7 @@ from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
 from d9mlint.interp.tensors import LOADED_AS, READ, detached, freeze, require
 from d9mlint.interp.text import written
+from d9mlint.interp.unbound import elements_given
 from d9mlint.interp.usage import set_training
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
@@ -387,6 +388,8 @@ def _set_update(interp: Interp, owner: v.Value, name: str, args: v.Args, node: A
     if name in ("update", "union", "symmetric_difference"):
         for value in args.pos:
             added += value.elts if isinstance(value, v.Items) else sample(interp, value, _written(node))
+        if args.star:
+            added += elements_given(interp, node)
     if name == "intersection":
         for at, value in enumerate(args.pos):
             numbers = numbers_of(interp, value, _written(node, at))
