@@ -351,6 +351,7 @@ Role = Literal[
     "takes-several",
     "tells-form",
     "tensor",
+    "tested-class",
     "takes-mode",
     "tells-class",
     "times-kernels",
