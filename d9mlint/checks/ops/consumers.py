@@ -173,7 +173,7 @@ class Consumers:
     def parameter(self, call: m.Call, given: Any) -> str:
         """The name of the parameter that is given an argument or a keyword of a call; empty where that is not sure."""
         if isinstance(given, m.Keyword):
-            return given.name if any(one.name == given.name for one in self._function.params) else ""
+            return next((one.name for one in self._function.params if one.name == given.name), "")
         if any(isinstance(one, m.Star) for one in call.args):
             return ""
         places = [one.name for one in self._function.params if one.kind in "pa"][self.bound :]
