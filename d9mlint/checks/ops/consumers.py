@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from d9mlint.interp import values as v
+from d9mlint.interp.methods import BINDING
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import is_dtype
 from d9mlint.interp.switches import DETERMINISTIC
@@ -271,6 +272,28 @@ class Consumers:
         )
 
 
+def by_name(known: Knowledge, facts: m.FileFacts, kind: str) -> Callable[[m.Expr], Consumers | None]:
+    """Gives what is done with values in a function that a file defines once, by the name that a call in another function of
+    the file has for it."""
+
+    def called(node: m.Expr) -> Consumers | None:
+        name = node.id if isinstance(node, m.Name) else ""
+        found = [one for one in facts.functions if one.name == name]
+        if len(found) != 1 or found[0].parent != 0 or found[0].cls >= 0 or found[0].decorators:
+            return None
+        if (
+            any(times_stored(one, name) for one in facts.functions)
+            or found[0].is_generator
+            or found[0].is_async
+        ):
+            return None
+        within = Consumers(known, lambda: facts, found[0], kind, False)
+        within.called = called
+        return within
+
+    return called
+
+
 def _called(run: RunView, function: m.Function, node: m.Expr, kind: str) -> Consumers | None:
     """What is done with values in the function that a call in the running one names, if it is one of the program."""
     if not isinstance(node, m.Name):
@@ -284,7 +307,9 @@ def _called(run: RunView, function: m.Function, node: m.Expr, kind: str) -> Cons
 
 def _within(run: RunView, func: v.Value, kind: str) -> Consumers | None:
     """What is done with values in a function that does not run yet."""
-    if not isinstance(func, v.Func) or func.decorated or func.fn.is_generator or func.fn.is_async:
+    if not isinstance(func, v.Func) or not all(map(_keeps_body, func.decorated)):
+        return None
+    if func.fn.is_generator or func.fn.is_async:
         return None
     file, env, module = func.file, func.env, func.mod.env
     consumers = Consumers(run.kb, lambda: run.whole(file), func.fn, kind, False)
@@ -297,6 +322,11 @@ def _within(run: RunView, func: v.Value, kind: str) -> Consumers | None:
 
     consumers.called = called
     return consumers
+
+
+def _keeps_body(decorator: v.Value) -> bool:
+    """Whether a decorator says no more than what a method is called with."""
+    return isinstance(decorator, v.Ext) and decorator.name in BINDING
 
 
 def _given(call: m.Call, first: int = 0) -> list[m.Expr]:
