@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.base.entry_report import AND, NO_GRADIENT, NOT_GIVEN, ON_GPU, RETURNED, EntryReport
 from d9mlint.base.findings import Finding
 from d9mlint.checks.never_called import MATERIAL, Function, Searching
-from d9mlint.checks.ops.consumers import WHOLE, Consumers
+from d9mlint.checks.ops.consumers import WHOLE, Consumers, by_name
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import at_once
@@ -117,6 +117,7 @@ class _Callers:
         function = facts.functions[caller[1]]
         imported = file.path in self.project.imported
         consumers = Consumers(self.known, lambda: facts, function, TENSOR, imported)
+        consumers.called = by_name(self.known, facts, TENSOR)
         for call in nodes(list(function.body)):
             if not isinstance(call, m.Call) or called_name(call) != name:
                 continue

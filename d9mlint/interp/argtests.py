@@ -110,6 +110,8 @@ def item(value: v.Value, key: str) -> v.Value | None:
         found = value.attrs.get(first) or value.args.kw[first]
     elif isinstance(value, v.Obj) and argument:
         found = value.args.get(first, int(place) if place else None)
+    elif isinstance(value, v.Inst) and first in value.attrs:
+        found = value.attrs[first]
     else:
         return None if v.is_none(value) is True else v.UNKNOWN
     return item(found, rest) if rest and found is not None else found

@@ -125,7 +125,7 @@ def part(batch: v.Obj, index: object) -> v.Value:
 
 
 def _stacked(one: v.Value, batch: v.Obj) -> v.Obj | None:
-    """What is made of one part of several items, where its number of dimensions is known."""
+    """What is made of one part of several items, where its number of dimensions or its element type is known."""
     several = v.alternatives(one)
     sizes: shapes.Sizes | None = None
     dtype = None
@@ -133,9 +133,13 @@ def _stacked(one: v.Value, batch: v.Obj) -> v.Obj | None:
         sizes = ()
     elif all(isinstance(each, v.Obj) and each.type == shapes.TENSOR for each in several):
         sizes, dtype = shapes.form(one).sizes, shapes.form(one).dtype
-    if sizes is None:
+    else:
+        dtypes = {shapes.array_dtype(each) for each in several}
+        dtype = dtypes.pop() if len(dtypes) == 1 else None
+    if sizes is None and dtype is None:
         return None
-    form = shapes.Form((None, *sizes), dtype, shapes.form(batch).device, grad=False)
+    whole = None if sizes is None else (None, *sizes)
+    form = shapes.Form(whole, dtype, shapes.form(batch).device, grad=False, least=1)
     made = tensors.make(tensors.PART, form, likely=True)
     made.attrs[tensors.BATCH_OF] = batch.attrs[tensors.BATCH_OF]
     return made

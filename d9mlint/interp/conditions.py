@@ -632,13 +632,16 @@ _ASKING = ("hasattr", "isinstance")
 
 def _narrow_attribute(interp: Interp, test: m.Call, outcome: bool) -> list[tuple[Place, v.Value]]:
     """What ``hasattr(x, "name")`` says of a name that stands for one of several objects of the project, and
-    ``isinstance(x, kind)`` of one that stands for one of several values."""
+    ``isinstance(x, kind)`` of one that stands for one of several values, or for an unknown one."""
     if not isinstance(test.func, m.Name) or test.func.id not in _ASKING or len(test.args) != len(_ASKED):
         return []
     place, name = test.args
     if not isinstance(place, m.Name):
         return []
     known = interp.eval(place)
+    unsure = known is v.UNKNOWN or (isinstance(known, v.Obj) and known.likely)
+    if unsure and outcome and test.func.id == "isinstance":
+        return _of_class(interp, place, interp.eval(name))
     if not isinstance(known, v.AnyOf) or known.option:
         return []
     if test.func.id == "isinstance":
@@ -652,6 +655,12 @@ def _narrow_attribute(interp: Interp, test: m.Call, outcome: bool) -> list[tuple
         if not isinstance(one, v.Inst) or has(interp, one, name.value) is not other
     ]
     return [(place, v.join(kept))] if kept and len(kept) < len(known.values) else []
+
+
+def _of_class(interp: Interp, place: m.Name, cls: v.Value) -> list[tuple[Place, v.Value]]:
+    """What is known of a value of which nothing was known but that it is of a class which decides what ops do."""
+    name = interp.kb.canonical(cls.name) if isinstance(cls, v.Ext) else ""
+    return [(place, v.Obj(name))] if interp.kb.role(name, "tested-class") is not None else []
 
 
 def _narrow_kind(

@@ -17,6 +17,7 @@ from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.forms import asked_for_form
+from d9mlint.ir.growing import GROWING
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import called_name, nodes, parents
 
@@ -107,15 +108,16 @@ def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str, frozenset[tupl
     """The attribute in which a method keeps a layer that an expression makes, alone or in containers, with the file of its
     class, and the classes of the instance by where these begin: bases of libraries read no attributes that they
     do not know."""
-    stmt, func = run.statement, run.frame.func
-    if func is None or not isinstance(func.receiver, v.Inst) or not isinstance(stmt, m.Assign):
+    func = run.frame.func
+    kept = _kept_as(run.statement)
+    if func is None or not isinstance(func.receiver, v.Inst) or kept is None:
         return None
-    target = stmt.targets[0]
-    owner, _, name = target.id.partition(".") if isinstance(target, m.Name) else ("", "", "")
-    if len(stmt.targets) != 1 or owner != "self" or not name or "." in name:
+    target, value = kept
+    owner, _, name = target.partition(".")
+    if owner != "self" or not name or "." in name:
         return None
     above, child = parents(func.fn), node
-    while child is not stmt.value:
+    while child is not value:
         part, child = child, above.get(id(child))
         if isinstance(child, m.Call) and called_in_library(run, child) in CONTAINERS:
             continue
@@ -126,6 +128,17 @@ def kept_layer(run: RunView, node: Any) -> tuple[ModuleFile, str, frozenset[tupl
     known = all(run.kb.role(run.kb.canonical(one), "base-only") for one in cls.external_bases())
     classes = frozenset((one.file.path, one.cls.start) for one in cls.mro())
     return (func.file, name, classes) if plain and known else None
+
+
+def _kept_as(stmt: Any) -> tuple[str, m.Expr] | None:
+    """What a statement stores a value in, or adds it to, with the value."""
+    if isinstance(stmt, m.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], m.Name):
+        return stmt.targets[0].id, stmt.value
+    call = stmt.value if isinstance(stmt, m.ExprStmt) else None
+    if isinstance(call, m.Call) and isinstance(call.func, m.Name) and call.args and not call.keywords:
+        owner, _, method = call.func.id.rpartition(".")
+        return (owner, call.args[-1]) if method in GROWING else None
+    return None
 
 
 def _is_element(whole: Any, part: Any) -> bool:

@@ -926,6 +926,7 @@ ROLES = {
     "gives-something": "never gives None",
     "gives-in-workers": "gives None but in worker processes of a loader",
     "tensor": "gives a tensor",
+    "tested-class": "is a class that decides what ops do with its objects",
     "graph-seed": "takes the seed of its graphs from a configuration",
     "graph-gradient": "adds gradients to a graph of TensorFlow",
     "discards-batches": "gives a loader that leaves out its first batches",

@@ -228,9 +228,12 @@ def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
         if named:
             return named[0]
         if entry.sizes == "data":
-            return _literal(args.get("data", 0) or args.get("value", 0)).dtype
+            data = args.get("data", 0) or args.get("value", 0)
+            return _literal(data).dtype or array_dtype(data)
         if entry.dtype == "like":
-            return _listed_dtype(args.pos[0]) or form(args.pos[0]).dtype if args.pos else None
+            if not args.pos:
+                return None
+            return _listed_dtype(args.pos[0]) or form(args.pos[0]).dtype or array_dtype(args.pos[0])
         if entry.dtype == "stated":
             given = args.kw.get("dtype")
             return (
@@ -245,12 +248,27 @@ def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
     if entry.dtype == "chosen":
         return _chosen(args)
     if entry.sizes == "data":
-        return _literal(args.get("data", 0)).dtype
+        return _literal(args.get("data", 0)).dtype or array_dtype(args.get("data", 0))
     if entry.sizes == "range":
         return _range_dtype(args)
     if entry.dtype == "fractions":
         return old.dtype if old.dtype is not None and not is_dtype(old.dtype, "integer") else FLOATING
     return old.dtype if entry.dtype == "input" else entry.dtype or None
+
+
+NUMPY = "numpy."
+"""How the names of what NumPy gives begin."""
+
+
+def array_dtype(value: v.Value | None) -> str | None:
+    """The element type of an array of NumPy that the call which makes it names."""
+    if not isinstance(value, v.Obj) or not value.api.startswith(NUMPY):
+        return None
+    for one in value.args.values():
+        name = dtype_name(one) if isinstance(one, v.Ext) or _names_dtype(one) else None
+        if name is not None and (_DTYPE_TEXT.fullmatch(name) or name in _DTYPES.values()):
+            return name
+    return None
 
 
 def _listed_dtype(value: v.Value) -> str | None:

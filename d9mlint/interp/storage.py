@@ -122,6 +122,9 @@ class Storage:
         for part in given.elts if isinstance(given, v.Items) else (given,):
             if self._share(result, part, copied=True):
                 return
+            if isinstance(part, v.Obj) and whole_of(part) is not part and has_known_items(interp, part):
+                result.attrs[_ITEM_OF] = part
+                return
 
     def _share(self, result: v.Obj, value: v.Value | None, copied: bool = False) -> bool:
         owner, role = root(self._interp, value), self._interp.kb.role

@@ -22,7 +22,7 @@ from d9mlint.interp.devices import DEFAULT_DEVICE, named
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.named_sizes import is_size
 from d9mlint.interp.places import running
-from d9mlint.interp.shapes import NOTHING, Form, form
+from d9mlint.interp.shapes import NOTHING, NUMPY, Form, form
 from d9mlint.interp.weights_on_cpu import are_on_cpu
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import parents
@@ -176,7 +176,7 @@ def _gradient(values: Iterable[v.Value]) -> bool | None:
         elif isinstance(value, v.AnyOf):
             kinds = {_gradient([x]) for x in value.values if _may_be_computed(x)}
             one = kinds.pop() if len(kinds) == 1 else None
-        elif isinstance(value, v.Obj) and value.type != TENSOR and value.api.startswith(_NUMPY):
+        elif isinstance(value, v.Obj) and value.type != TENSOR and value.api.startswith(NUMPY):
             # No array of NumPy has a gradient.
             one = False
         else:
@@ -186,9 +186,6 @@ def _gradient(values: Iterable[v.Value]) -> bool | None:
         if one is None:
             answer = None
     return answer
-
-
-_NUMPY = "numpy."
 
 
 def _leaf(args: v.Args, default: bool) -> bool | None:

@@ -47,7 +47,13 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
             inst.attrs[MODE] = v.TRUE
     if not isinstance(base, v.Obj):
         return
-    if is_module(interp, base):
+    layer = is_module(interp, base)
+    role = interp.kb.role(base.api, "keeps-arguments")
+    for pos, name in enumerate(role.more if role is not None else ()):
+        value = base.args.get(name, pos)
+        if value is not None or not layer:
+            inst.attrs[name] = value or (v.UNKNOWN if base.args.star or base.args.dstar else v.NONE)
+    if layer:
         if interp.kb.ops(base.api) and not _has_weights(interp, base.api):
             inst.attrs[LAYER] = base
         if any(entry.at == "use" for entry in interp.kb.rng(base.api)):
@@ -55,10 +61,6 @@ def keep_base(interp: Interp, inst: v.Inst, base: v.Value) -> None:
         return
     if base._attrs is not None and INSIDE in base.attrs:
         inst.attrs[INSIDE] = base.attrs[INSIDE]
-    role = interp.kb.role(base.api, "keeps-arguments")
-    for pos, name in enumerate(role.more if role is not None else ()):
-        value = base.args.get(name, pos)
-        inst.attrs[name] = value or (v.UNKNOWN if base.args.star or base.args.dstar else v.NONE)
     if interp.kb.rng(base.api) or any(isinstance(one, (*_HOLDING, v.Lit)) for one in base.args.values()):
         inst.attrs[BASE] = base
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, memo, memoized
+from d9mlint.ir.growing import GROWING
 from d9mlint.ir.scopes import bound_by, own_names, target_names
 from d9mlint.ir.traversal import children, nodes, parents
 
@@ -198,8 +199,9 @@ def attribute_readers(
     facts: m.FileFacts, name: str, items: bool = False, of: frozenset[int] | None = None
 ) -> list[int] | None:
     """The functions of a file that read attributes of a name, by index; None where a class or a text names one. With
-    ``items``, to store an item in what an attribute holds is to assign it, and to ask what is in it is not to read it.
-    With ``of``, attributes of a method's own object count only in the classes that begin at these places."""
+    ``items``, to store an item in what an attribute holds is to assign it, and neither to ask what is in it nor to go
+    through it without a look at its elements is to read it. With ``of``, attributes of a method's own object count only in
+    the classes that begin at these places."""
     if name in facts.words and any(_reads_attribute(cls.body, name, items) for cls in facts.classes):
         return None
     found: list[int] = []
@@ -283,13 +285,13 @@ def names(function: m.Function, name: str) -> bool:
 
 
 def _reads_attribute(parts: Iterable[Any], name: str, items: bool, besides: str = "") -> bool:
-    """Whether some nodes do more with attributes of a name than assign, delete or count them, with ``items`` also than test
-    for elements. The attribute of what is called ``besides`` is not meant."""
+    """Whether some nodes do more with attributes of a name than assign, delete or count them, with ``items`` also than add
+    or test for elements. The attribute of what is called ``besides`` is not meant."""
     parts = list(parts)
     named = 0
-    tested = _tested_for_elements(parts) if items else ()
+    asked = chain(_tested_for_elements(parts), _grown(parts), _gone_through(parts)) if items else ()
     own = f"{besides}.{name}"
-    stored = sum("." in text and text.rpartition(".")[2] == name and text != own for text in tested)
+    stored = sum("." in text and text.rpartition(".")[2] == name and text != own for text in asked)
     for one in nodes(parts):
         if isinstance(one, (m.Name, m.Attr)):
             first, *rest = (one.id if isinstance(one, m.Name) else f".{one.name}").split(".")
@@ -320,6 +322,49 @@ def _tested_for_elements(parts: Iterable[Any]) -> Iterator[str]:
         for op, asked in zip(one.ops, one.comparators, strict=True) if isinstance(one, m.Compare) else ():
             if op in ("in", "not in") and isinstance(asked, (m.Name, m.Attr)):
                 yield asked.id if isinstance(asked, m.Name) else f".{asked.name}"
+
+
+def _grown(parts: Iterable[Any]) -> Iterator[str]:
+    """The variables and attributes to which statements add elements: ``self.layers.append(layer)``."""
+    for one in nodes(parts):
+        if (
+            isinstance(one, m.ExprStmt)
+            and isinstance(one.value, m.Call)
+            and isinstance(one.value.func, m.Name)
+        ):
+            owner, _, method = one.value.func.id.rpartition(".")
+            if owner and method in GROWING:
+                yield owner
+
+
+def _gone_through(parts: list[Any]) -> Iterator[str]:
+    """The variables and attributes that loops go through of which they read no element."""
+    every = list(nodes(parts))
+    pairs = [pair for one in every if isinstance(one, m.For) for pair in _elements(one.target, one.iter)]
+    if not pairs or any(isinstance(one, _INNER) or _reaches_all(one) for one in every):
+        return
+    named = Counter(one.id.partition(".")[0] for one in every if isinstance(one, m.Name))
+    targets = Counter(target.id for target, _ in pairs)
+    for target, over in pairs:
+        if named[target.id] == targets[target.id]:
+            yield over
+
+
+_INNER = (m.FunctionDef, m.ClassDef, m.Lambda, m.ScopeDecl)
+"""What may read variables of the function around it, or lets others read them."""
+
+
+def _elements(target: m.Expr, over: m.Expr) -> Iterator[tuple[m.Name, str]]:
+    """The variables that a loop gives elements, with the names of what these are elements of: of ``for k, (a, b) in
+    enumerate(zip(x, y))`` those are ``a`` with ``x`` and ``b`` with ``y``."""
+    if isinstance(over, m.Call) and isinstance(over.func, m.Name) and isinstance(target, m.Seq):
+        if over.func.id == "zip" and len(over.args) == len(target.elts):
+            for one, part in zip(target.elts, over.args, strict=True):
+                yield from _elements(one, part)
+        elif over.func.id == "enumerate" and over.args and len(target.elts) == 2:
+            yield from _elements(target.elts[1], over.args[0])
+    elif isinstance(target, m.Name) and "." not in target.id and isinstance(over, (m.Name, m.Attr)):
+        yield target, over.id if isinstance(over, m.Name) else f".{over.name}"
 
 
 def is_only_tested(facts: m.FileFacts, function: m.Function, name: str) -> bool:

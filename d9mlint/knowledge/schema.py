@@ -357,6 +357,7 @@ Role = Literal[
     "takes-several",
     "tells-form",
     "tensor",
+    "tested-class",
     "takes-mode",
     "tells-class",
     "times-kernels",

@@ -4,7 +4,8 @@ The backward pass of an op runs where the gradient of something that its result 
 behind element types that have no gradient, comparisons, positions, functions that end it (``tf.stop_gradient``) or whose
 gradient is zero (``torch.round``), and what leaves PyTorch, as what is printed or written into a text:
 ``F.interpolate(x).long()`` never runs the backward pass of the interpolation, whoever calls the function. By syntax alone;
-what is not seen here keeps the gradient. What a function returns goes on in its callers (``d9mlint.checks.callers``).
+what is not seen here keeps the gradient. Functions of the program that are given it are followed. What a function returns
+goes on in its callers (``d9mlint.checks.callers``).
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from d9mlint.interp import values as v
+from d9mlint.interp.methods import BINDING
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import is_dtype
 from d9mlint.interp.switches import DETERMINISTIC
 from d9mlint.interp.view import RunView
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import library_name
+from d9mlint.ir.scopes import library_name, times_stored
 from d9mlint.ir.traversal import nodes, parents, variables
 from d9mlint.knowledge import Knowledge
 
@@ -41,6 +44,7 @@ def returned_places(run: RunView, call: Any, kind: str, part: int | None = None)
         return None
     file = run.frame.file
     consumers = Consumers(run.kb, lambda: run.whole(file), function, kind, file.path in run.imported_files)
+    consumers.called = lambda node: _called(run, function, node, kind)
     # The backward pass runs for a gradient of zeros too: deterministic mode raises there.
     consumers.zeros_end = not run.mode(DETERMINISTIC).value
     ends = consumers.all_end(call) or (part is not None and consumers.part_ends(call, part))
@@ -67,7 +71,7 @@ _BACKWARD = "backward"
 class Consumers:
     """What is done with values in a function. ``returned`` are the places of those that it returns; where other files
     import its module, they may read what that leaves in its variables. With ``zeros_end`` a gradient of nothing but zeros
-    counts as none."""
+    counts as none. ``called`` gives the same for a function of the program that a call names, where that is known."""
 
     def __init__(
         self, kb: Knowledge, facts: Callable[[], m.FileFacts], function: m.Function, kind: str, imported: bool
@@ -80,6 +84,8 @@ class Consumers:
         self._above = parents(function)
         self.returned: set[int] = set()
         self.zeros_end = False
+        self.bound = 0
+        self.called: Callable[[m.Expr], Consumers | None] = lambda node: None
 
     def all_end(self, node: Any, names: int = 0) -> bool:
         """Whether all that is done with the value of an expression here is without a gradient."""
@@ -98,7 +104,9 @@ class Consumers:
         if isinstance(parent, m.BinOp):
             return _is_formatted(node, parent) or self.all_end(parent, names)
         if isinstance(parent, m.Call) and any(one is node for one in parent.args):
-            return self._argument(parent, names)
+            return self._argument(parent, node, names)
+        if isinstance(parent, m.Keyword):
+            return self._handed_on(self._above[id(parent)], parent, names)
         if isinstance(parent, m.Assign) and parent.value is node and len(parent.targets) == 1:
             target = parent.targets[0]
             parts = target.elts if isinstance(target, m.Seq) else [target]
@@ -145,7 +153,34 @@ class Consumers:
             or self.all_end(call, names)
         )
 
-    def _argument(self, call: m.Call, names: int) -> bool:
+    def parameter_ends(self, name: str, names: int = 0) -> bool:
+        """Whether all that is done with what a parameter is given is without a gradient."""
+        if names >= MAX_NAMES or liveness.may_be_shared(self._facts(), self._function, {name}):
+            return False
+        return self._uses_end(name, 0, self._next_store(self._function.body, name), names)
+
+    def _handed_on(self, call: m.Call, given: Any, names: int) -> bool:
+        """The same of an argument that a function of the program is given, and of what that returns."""
+        within = self.called(call.func)
+        name = within.parameter(call, given) if within is not None else ""
+        if within is None or not name:
+            return False
+        within.zeros_end = self.zeros_end
+        return within.parameter_ends(name, names + 1) and all(
+            self.all_end(call, names) if place == WHOLE else self.part_ends(call, place)
+            for place in within.returned
+        )
+
+    def parameter(self, call: m.Call, given: Any) -> str:
+        """The name of the parameter that is given an argument or a keyword of a call; empty where that is not sure."""
+        if isinstance(given, m.Keyword):
+            return next((one.name for one in self._function.params if one.name == given.name), "")
+        if any(isinstance(one, m.Star) for one in call.args):
+            return ""
+        places = [one.name for one in self._function.params if one.kind in "pa"][self.bound :]
+        return next((name for name, one in zip(places, call.args, strict=False) if one is given), "")
+
+    def _argument(self, call: m.Call, node: Any, names: int) -> bool:
         """What is done with the result of a function that is given a tensor."""
         if not isinstance(call.func, m.Name):
             return isinstance(call.func, m.Attr) and call.func.name == "format" and _is_text(call.func.value)
@@ -154,7 +189,7 @@ class Consumers:
             return True
         known = self._kb.tensor(api)
         if known is None:
-            return False
+            return self._handed_on(call, node, names)
         cast = known.dtype == "argument" and any(map(_is_integer, _given(call, 1)))
         return cast or self.all_end(call, names)
 
@@ -184,8 +219,12 @@ class Consumers:
             if isinstance(loop, _LOOPS):
                 start = loop.start
             loop = self._above.get(id(loop))
-        for one in variables(self._function).get(target.id, ()):
-            if one is target or one.start < start:
+        return self._uses_end(target.id, start, end, names)
+
+    def _uses_end(self, name: str, start: int, end: int | None, names: int) -> bool:
+        """What is done with a variable between two places; ``end`` None for all that follows."""
+        for one in variables(self._function).get(name, ()):
+            if one.start < start:
                 continue
             if (end is not None and one.start >= end) or self._is_target(one):
                 continue
@@ -202,7 +241,11 @@ class Consumers:
     def _replaced(self, stmt: m.Assign, name: str) -> int | None:
         """Where the next statement of the same block ends that stores something else in a variable; None for nowhere."""
         block = self._block(stmt)
-        for one in block[next(k for k, other in enumerate(block) if other is stmt) + 1 :]:
+        return self._next_store(block[next(k for k, other in enumerate(block) if other is stmt) + 1 :], name)
+
+    def _next_store(self, block: list[m.Stmt], name: str) -> int | None:
+        """Where the first statement of a block ends that stores something in a variable; None for nowhere."""
+        for one in block:
             if any(isinstance(node, m.Jump) for node in nodes([one])):
                 return None
             if isinstance(one, m.Assign) and name in liveness.stored_names(one):
@@ -227,6 +270,63 @@ class Consumers:
             and "." not in node.id
             and any(one is target for one in parent.targets)
         )
+
+
+def by_name(known: Knowledge, facts: m.FileFacts, kind: str) -> Callable[[m.Expr], Consumers | None]:
+    """Gives what is done with values in a function that a file defines once, by the name that a call in another function of
+    the file has for it."""
+
+    def called(node: m.Expr) -> Consumers | None:
+        name = node.id if isinstance(node, m.Name) else ""
+        found = [one for one in facts.functions if one.name == name]
+        if len(found) != 1 or found[0].parent != 0 or found[0].cls >= 0 or found[0].decorators:
+            return None
+        if (
+            any(times_stored(one, name) for one in facts.functions)
+            or found[0].is_generator
+            or found[0].is_async
+        ):
+            return None
+        within = Consumers(known, lambda: facts, found[0], kind, False)
+        within.called = called
+        return within
+
+    return called
+
+
+def _called(run: RunView, function: m.Function, node: m.Expr, kind: str) -> Consumers | None:
+    """What is done with values in the function that a call in the running one names, if it is one of the program."""
+    if not isinstance(node, m.Name):
+        return None
+    first = node.id.partition(".")[0]
+    is_parameter = any(one.name == first for one in function.params)
+    if times_stored(function, first) != is_parameter:
+        return None
+    return _within(run, run.value_of(node), kind)
+
+
+def _within(run: RunView, func: v.Value, kind: str) -> Consumers | None:
+    """What is done with values in a function that does not run yet."""
+    if not isinstance(func, v.Func) or not all(map(_keeps_body, func.decorated)):
+        return None
+    if func.fn.is_generator or func.fn.is_async:
+        return None
+    file, env, module = func.file, func.env, func.mod.env
+    consumers = Consumers(run.kb, lambda: run.whole(file), func.fn, kind, False)
+    consumers.bound = int(func.receiver is not None)
+
+    def called(node: m.Expr) -> Consumers | None:
+        if not isinstance(node, m.Name) or "." in node.id or times_stored(func.fn, node.id):
+            return None
+        return _within(run, env.vars.get(node.id) or module.read(node.id) or v.UNKNOWN, kind)
+
+    consumers.called = called
+    return consumers
+
+
+def _keeps_body(decorator: v.Value) -> bool:
+    """Whether a decorator says no more than what a method is called with."""
+    return isinstance(decorator, v.Ext) and decorator.name in BINDING
 
 
 def _given(call: m.Call, first: int = 0) -> list[m.Expr]:

@@ -287,11 +287,10 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
     def module(self, event: ObjectCallEvent) -> None:
         """A module that was made earlier is called."""
         obj, args, node = event
-        for part in obj.args.values():
+        for part in _made_of(obj):
             # `nn.TransformerEncoder(layer, 2)`: where a module works, the layers that it is made of do.
-            if isinstance(part, v.Obj) and part.node is not None and part.file is not None:
-                if self.run.kb.ops(part.api):
-                    self._called_on((part.file.path, part.node.end), obj, args)
+            if part.node is not None and part.file is not None and self.run.kb.ops(part.api):
+                self._called_on((part.file.path, part.node.end), obj, args)
         if self.run.kb.role(f"{obj.api}.fit", "trains") and not all(map(detached, args.values())):
             self.composed.add(True)
             for site in reached_by(self.run, obj, args):
@@ -625,6 +624,22 @@ def _parts_of(value: v.Value) -> list[v.Value]:
     if isinstance(value, v.Items):
         return list(value.elts)
     return list(value.items.values()) if isinstance(value, v.Mapping) else []
+
+
+_DEEPEST = 4
+"""So deep in sequences and mappings the layers are looked for that a module is made of."""
+
+
+def _made_of(module: v.Obj) -> Iterator[v.Obj]:
+    """The objects of libraries that one was made with, also in sequences and mappings, as where each stands beside the names
+    of what it takes and gives."""
+    pending = [(value, 0) for value in module.args.values()]
+    while pending:
+        value, depth = pending.pop()
+        if isinstance(value, v.Obj):
+            yield value
+        elif depth < _DEEPEST:
+            pending += [(part, depth + 1) for part in _parts_of(value)]
 
 
 def _texts(value: Any) -> list[str]:

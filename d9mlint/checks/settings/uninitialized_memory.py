@@ -455,7 +455,7 @@ def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
         if len(args.pos) < 2 and not (isinstance(first, v.Lit) and isinstance(first.value, int)):
             return None
     sizes = _sizes(memory)
-    if sizes is not None and 0 in sizes:
+    if (sizes is not None and 0 in sizes) or _has_zero(memory):
         return None
     if "buffer" in args.kw or interp.contexts.within(_META):
         return None
@@ -463,6 +463,13 @@ def _watched(interp: RunView, value: v.Value | None) -> v.Obj | None:
     if isinstance(device, v.Lit) and device.value == "meta":
         return None
     return None if _holds_objects(args) else memory
+
+
+def _has_zero(memory: v.Obj) -> bool:
+    """Whether a size that is written out is zero where others are not known: ``torch.empty(1, 0, *rest)``."""
+    first, args = memory.args.get("size", 0), memory.args
+    given = first.elts if isinstance(first, v.Items) else args.pos if args.star else []
+    return any(isinstance(one, v.Lit) and type(one.value) is int and one.value == 0 for one in given)
 
 
 def _is_number(memory: v.Obj, event: ItemEvent) -> bool:
