@@ -976,7 +976,7 @@ _NEVER_NONE = frozenset(
     {GIVEN, TEXT, "datetime.timedelta", "datetime.datetime", "datetime.date"}
     | {
         f"builtins.{name}"
-        for name in ("dict", "enumerate", "filter", "frozenset", "list", "map", "range", "set", "zip")
+        for name in ("dict", "enumerate", "filter", "frozenset", "int", "list", "map", "range", "set", "zip")
     }
 )
 """Objects of classes whose names are written small."""
