@@ -151,7 +151,16 @@ from d9mlint.interp.library.options import PARSER, ChosenArgs, call_with_choices
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import MODULE, is_module, stands_for_engine
-from d9mlint.interp.methods import BINDING, NEW, OF_CLASS, STATIC, bind_method, is_decorated, named_from
+from d9mlint.interp.methods import (
+    BINDING,
+    NEW,
+    OF_CLASS,
+    STATIC,
+    bind_method,
+    is_decorated,
+    named_from,
+    with_accessor,
+)
 from d9mlint.interp.missing_items import found_or
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
@@ -800,6 +809,8 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
     function."""
     if (gradients := _differentiated(interp, decorator, value, node)) is not None:
         return gradients
+    if (accessed := with_accessor(decorator, value)) is not None:
+        return accessed
     if isinstance(decorator, (v.Ext, v.Obj, v.Member)) or decorator is v.UNKNOWN:
         interp.listeners.tell(DecoratorEvent(decorator, value, node))
         _tell_registered(interp, decorator, value)

@@ -101,6 +101,7 @@ from d9mlint.interp.listening import Listeners
 from d9mlint.interp.made_again import Code
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
+from d9mlint.interp.methods import setter_of
 from d9mlint.interp.missing_items import present, there_if_given
 from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
@@ -1941,6 +1942,9 @@ class Interp:
             if isinstance(member, v.Func) and member.cls is None:
                 member.cls = cls
                 self.methods.add(cls, member)
+            setter = setter_of(member)
+            if setter is not None and setter.cls is None:
+                setter.cls = cls
         self._take_item_method(cls)
         self._init_subclass(cls, keywords, stmt)
         self._made_by_metaclass(cls, keywords.get("metaclass"), stmt)
