@@ -1634,12 +1634,15 @@ def callbacks(
         contexts.append(NEVER_TAKEN)
     if each is not None:
         contexts.append(EACH_ELEMENT)
-    if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "reads-no-variables") is not None:
+    of_any = interp.kb.by_role(f"?{api[1:]}" if api.startswith("*.") else api)
+    if "reads-no-variables" in of_any:
         contexts.append(TAKEN_UP)
-    if interp.kb.role(name, "calls-later") is not None:
+    if interp.kb.role(name, "keeps-functions") is not None:
+        return None
+    if "calls-later" in of_any or interp.kb.role(name, "calls-later") is not None:
         _put_off(interp, contexts, run)
         return None
-    if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "may-call") is not None:
+    if "may-call" in of_any:
         interp.branch([lambda: None, lambda: _drop(run())])
         return None
     outer = interp.sorting

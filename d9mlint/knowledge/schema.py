@@ -188,6 +188,7 @@ Role = Literal[
     "keeps-cells",
     "keeps-constructor",
     "keeps-fields",
+    "keeps-functions",
     "keeps-given",
     "keeps-keywords",
     "keeps-no-state",
