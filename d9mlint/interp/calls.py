@@ -69,6 +69,7 @@ from d9mlint.interp.context import (
     QUIET,
     RESTORED,
     REUSED,
+    STRUCTURE,
     TAKEN_UP,
     TRAINING_CONTEXT,
 )
@@ -1639,6 +1640,8 @@ def callbacks(
         contexts.append(TAKEN_UP)
     if interp.kb.role(name, "keeps-functions") is not None:
         return None
+    if interp.kb.role(name, "shows-structure") is not None:
+        contexts.append(STRUCTURE)
     if "calls-later" in of_any or interp.kb.role(name, "calls-later") is not None:
         _put_off(interp, contexts, run)
         return None

@@ -240,6 +240,10 @@ class _Look:
             if isinstance(stmt, m.Assign) and all(map(_is_plain, stmt.targets)):
                 if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
+            elif isinstance(stmt, m.Assign) and all(map(self._is_part, stmt.targets)):
+                # What is set of it was given, or computed from it, and stays with it.
+                if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
+                    return False
             elif isinstance(stmt, m.For) and _is_plain(stmt.target):
                 if self._reads(stmt.iter) and not self._only_computes(stmt.iter, given):
                     return False
@@ -288,6 +292,10 @@ class _Look:
 
     def _is_known(self, name: m.Name) -> bool:
         return name.id.partition(".")[0] in self.known
+
+    def _is_part(self, target: Any) -> bool:
+        """Whether a target is an attribute of what is drawn."""
+        return isinstance(target, m.Name) and "." in target.id and self._is_known(target)
 
     def _is_drawn(self, expr: Any) -> bool:
         return any(getattr(one, "start", -1) in self._places for one in nodes([expr]))
