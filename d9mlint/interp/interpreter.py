@@ -55,7 +55,7 @@ from d9mlint.interp.context import (
     Question,
     Running,
 )
-from d9mlint.interp.emptiness import filled
+from d9mlint.interp.emptiness import empty_by_default, filled
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
     BareNameEvent,
@@ -1542,6 +1542,15 @@ class Interp:
         if has_raised(self):
             _fail(self)
             return
+        option = empty_by_default(iterated)
+        if option:
+            rounds = functools.partial(self._exec_rounds, stmt, iterated)
+            self.branch([rounds, functools.partial(self.block, stmt.orelse)], keep=1, option=option)
+        else:
+            self._exec_rounds(stmt, iterated)
+
+    def _exec_rounds(self, stmt: m.For, iterated: v.Value) -> None:
+        """The rounds of a ``for`` over a value, and its ``else``."""
         elements = data.elements(self, iterated, stmt.iter)
         if elements is None:
             elements = data.rounds_of_literals(iterated)
