@@ -122,7 +122,12 @@ def _has_no_number(counting: v.Obj) -> bool:
 def empty_by_default(value: v.Value) -> str:
     """The option by whose default a range, or a progress bar around one, has no number."""
     counting = passed_on(value)
-    if not isinstance(counting, v.Obj) or counting.api not in RANGES or counting.args.star or counting.args.kw:
+    if (
+        not isinstance(counting, v.Obj)
+        or counting.api not in RANGES
+        or counting.args.star
+        or counting.args.kw
+    ):
         return ""
     bounds = [one for one in counting.args.pos if isinstance(one, v.Lit) and type(one.value) is int]
     if len(bounds) < len(counting.args.pos) or not 1 <= len(bounds) < _BOUNDS:
