@@ -15,7 +15,7 @@ from d9mlint.interp import graph_devices, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.calls import can_train, hands_over_training, has_model, owner_types
-from d9mlint.interp.context import HANDED, OTHER_DEVICE, QUIET, SPAWNED, THREAD, within_cpu
+from d9mlint.interp.context import HANDED, OTHER_DEVICE, QUIET, SPAWNED, STRUCTURE, THREAD, within_cpu
 from d9mlint.interp.data import PART_OF, changed, own_option
 from d9mlint.interp.device_names import ACCELERATORS, selecting_option
 from d9mlint.interp.devices import (
@@ -1369,6 +1369,9 @@ def _any_call(interp: Interp, call: CallEvent) -> None:
 
 def _saves(interp: Interp, call: CallEvent) -> None:
     """Something is written or shown."""
+    if STRUCTURE in interp.contexts:
+        # The parts and sizes of a model are the same in each run.
+        return
     note(interp, SAVES, call.node, call.api)
     if not interp.kb.call_is("shows", call.api):
         note(interp, KEEPS, call.node, call.api)

@@ -37,6 +37,7 @@ from d9mlint.interp.library import replacements
 from d9mlint.interp.library.options import FLAGS, as_default, section
 from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.reflection import extend_path
+from d9mlint.interp.methods import setter_of
 from d9mlint.interp.missing_items import take_out
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import counted_attributes
@@ -265,7 +266,12 @@ def set_attribute(interp: Interp, owner: v.Value, name: str, value: v.Value, nod
             interp.listeners.tell(ForeignWriteEvent(value))
         replacements.into(interp, owner, value)
     if isinstance(owner, v.Inst):
-        if name not in owner.attrs and isinstance(owner.cls.find(name), v.Func):
+        found = owner.cls.find(name) if name not in owner.attrs else None
+        setter = setter_of(found)
+        if setter is not None:
+            interp.call(setter.bind(owner), v.Args([value]), node)
+            return
+        if isinstance(found, v.Func):
             HEAP.rebind(name)
         if isinstance(value, v.Lit) and _counts(owner.cls, name, value.value):
             # Where it starts says nothing of the rounds in which it has been counted up.

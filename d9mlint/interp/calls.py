@@ -69,6 +69,7 @@ from d9mlint.interp.context import (
     QUIET,
     RESTORED,
     REUSED,
+    STRUCTURE,
     TAKEN_UP,
     TRAINING_CONTEXT,
 )
@@ -151,7 +152,16 @@ from d9mlint.interp.library.options import PARSER, ChosenArgs, call_with_choices
 from d9mlint.interp.library.python_files import configuration_in_file
 from d9mlint.interp.library.weights import load_file, loaded_between
 from d9mlint.interp.library_modules import MODULE, is_module, stands_for_engine
-from d9mlint.interp.methods import BINDING, NEW, OF_CLASS, STATIC, bind_method, is_decorated, named_from
+from d9mlint.interp.methods import (
+    BINDING,
+    NEW,
+    OF_CLASS,
+    STATIC,
+    bind_method,
+    is_decorated,
+    named_from,
+    with_accessor,
+)
 from d9mlint.interp.missing_items import found_or
 from d9mlint.interp.order_identifiers import leading
 from d9mlint.interp.order_kinds import HASHING, TEXT, kind_of_elements
@@ -800,6 +810,8 @@ def decorate(interp: Interp, decorator: v.Value, value: v.Value, node: Any) -> v
     function."""
     if (gradients := _differentiated(interp, decorator, value, node)) is not None:
         return gradients
+    if (accessed := with_accessor(decorator, value)) is not None:
+        return accessed
     if isinstance(decorator, (v.Ext, v.Obj, v.Member)) or decorator is v.UNKNOWN:
         interp.listeners.tell(DecoratorEvent(decorator, value, node))
         _tell_registered(interp, decorator, value)
@@ -1623,12 +1635,17 @@ def callbacks(
         contexts.append(NEVER_TAKEN)
     if each is not None:
         contexts.append(EACH_ELEMENT)
-    if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "reads-no-variables") is not None:
+    of_any = interp.kb.by_role(f"?{api[1:]}" if api.startswith("*.") else api)
+    if "reads-no-variables" in of_any:
         contexts.append(TAKEN_UP)
-    if interp.kb.role(name, "calls-later") is not None:
+    if interp.kb.role(name, "keeps-functions") is not None:
+        return None
+    if interp.kb.role(name, "shows-structure") is not None:
+        contexts.append(STRUCTURE)
+    if "calls-later" in of_any or interp.kb.role(name, "calls-later") is not None:
         _put_off(interp, contexts, run)
         return None
-    if interp.kb.role(f"?{api[1:]}" if api.startswith("*.") else api, "may-call") is not None:
+    if "may-call" in of_any:
         interp.branch([lambda: None, lambda: _drop(run())])
         return None
     outer = interp.sorting

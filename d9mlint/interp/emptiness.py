@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
 from d9mlint.interp.heap import HEAP, Tracked
-from d9mlint.interp.passed_on import PASS_THROUGH, inside
+from d9mlint.interp.passed_on import PASS_THROUGH, inside, passed_on
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -117,6 +117,23 @@ def _has_no_number(counting: v.Obj) -> bool:
     if None in numbers or (len(numbers) == _BOUNDS and numbers[2] == 0):
         return False
     return not range(*(one for one in numbers if one is not None))
+
+
+def empty_by_default(value: v.Value) -> str:
+    """The option by whose default a range, or a progress bar around one, has no number."""
+    counting = passed_on(value)
+    if (
+        not isinstance(counting, v.Obj)
+        or counting.api not in RANGES
+        or counting.args.star
+        or counting.args.kw
+    ):
+        return ""
+    bounds = [one for one in counting.args.pos if isinstance(one, v.Lit) and type(one.value) is int]
+    if len(bounds) < len(counting.args.pos) or not 1 <= len(bounds) < _BOUNDS:
+        return ""
+    numbers = range(*(one.value for one in bounds))
+    return "" if numbers else next((one.option for one in bounds if one.option), "")
 
 
 _BOUNDS = 3

@@ -74,10 +74,11 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
         replaced = v.Items(kept.kind, meant_each)
         replaced.order = kept.order
         return replaced
-    if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(other)):
-        return _one_of(kept, other, option)
-    if isinstance(kept, (*FUNCTIONS, v.Ext)) and _are_called(interp, kept, other):
-        return _one_of(kept, other, option)
+    called = _without_none(other)
+    if _is_called(interp, kept) and all(_is_called(interp, one) for one in v.alternatives(called)):
+        return _one_of(kept, called, option)
+    if isinstance(kept, (*FUNCTIONS, v.Ext)) and _are_called(interp, kept, called):
+        return _one_of(kept, called, option)
     meant = _on_device(interp, kept, other, option)
     if interp.orders.any:
         meant = interp.orders.carried(meant, interp.orders.behind_options(other))
@@ -86,15 +87,24 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
     if (
         isinstance(meant, (v.Inst, v.Obj, v.Items))
         and not interp.importing
-        and _is_followed(interp, kept, other)
+        and _is_followed(interp, kept, called)
     ):
         if isinstance(meant, v.Obj) and any(
             _is_transform(interp, one) or (isinstance(one, FUNCTIONS) and not _has_weights(interp, meant.api))
-            for one in v.alternatives(other)
+            for one in v.alternatives(called)
         ):
             meant = _for_itself(interp, meant)
-        note(interp, meant, other, option)
+        note(interp, meant, called, option)
     return meant
+
+
+def _without_none(other: v.Value) -> v.Value:
+    """What a name may stand for where an option is given, and is called: None, which it may stand for beside objects, is
+    not."""
+    left = [one for one in v.alternatives(other) if v.is_none(one) is not True]
+    if not left or not isinstance(other, v.AnyOf) or len(left) == len(other.values):
+        return other
+    return v.join(left, max(v.MAX_ALTERNATIVES, len(left)))
 
 
 def _elements(kept: v.Value, other: v.Value) -> Iterator[tuple[v.Value, v.Value]]:

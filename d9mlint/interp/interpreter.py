@@ -55,7 +55,7 @@ from d9mlint.interp.context import (
     Question,
     Running,
 )
-from d9mlint.interp.emptiness import filled
+from d9mlint.interp.emptiness import empty_by_default, filled
 from d9mlint.interp.environment import before_change
 from d9mlint.interp.events import (
     BareNameEvent,
@@ -101,6 +101,7 @@ from d9mlint.interp.listening import Listeners
 from d9mlint.interp.made_again import Code
 from d9mlint.interp.memory import Memory
 from d9mlint.interp.method_index import MethodIndex
+from d9mlint.interp.methods import setter_of
 from d9mlint.interp.missing_items import present, there_if_given
 from d9mlint.interp.naming import printed_before_failing
 from d9mlint.interp.orders import Orders
@@ -1541,6 +1542,15 @@ class Interp:
         if has_raised(self):
             _fail(self)
             return
+        option = empty_by_default(iterated)
+        if option:
+            rounds = functools.partial(self._exec_rounds, stmt, iterated)
+            self.branch([rounds, functools.partial(self.block, stmt.orelse)], keep=1, option=option)
+        else:
+            self._exec_rounds(stmt, iterated)
+
+    def _exec_rounds(self, stmt: m.For, iterated: v.Value) -> None:
+        """The rounds of a ``for`` over a value, and its ``else``."""
         elements = data.elements(self, iterated, stmt.iter)
         if elements is None:
             elements = data.rounds_of_literals(iterated)
@@ -1941,6 +1951,9 @@ class Interp:
             if isinstance(member, v.Func) and member.cls is None:
                 member.cls = cls
                 self.methods.add(cls, member)
+            setter = setter_of(member)
+            if setter is not None and setter.cls is None:
+                setter.cls = cls
         self._take_item_method(cls)
         self._init_subclass(cls, keywords, stmt)
         self._made_by_metaclass(cls, keywords.get("metaclass"), stmt)

@@ -15,7 +15,8 @@ STATIC, OF_CLASS = "builtins.staticmethod", "builtins.classmethod"
 BINDING = frozenset({STATIC, OF_CLASS})
 """Decorators that say nothing but what a method is bound to."""
 _PROPERTIES = frozenset({"property", "cached_property", "lazy_property"})
-_GETTER = "fget"
+_GETTER, _SETTER = "fget", "fset"
+_ADDS_SETTER, _ADDS_DELETER = "setter", "deleter"
 
 
 def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:
@@ -33,7 +34,29 @@ def bind_method(interp: Interp, found: v.Value, receiver: v.Value, cls: v.Cls, n
         return v.join([bind_method(interp, one, receiver, cls, node) for one in found.values])
     if isinstance(found, v.Inst):
         return given_by_descriptor(interp, found, receiver, cls, node)
-    return found
+    getter = found.args.get(_GETTER, 0) if isinstance(found, v.Obj) and _is_property(found.api) else None
+    return interp.call(getter.bind(receiver), v.NO_ARGS, node) if isinstance(getter, v.Func) else found
+
+
+def with_accessor(decorator: v.Value, value: v.Value) -> v.Func | None:
+    """The property that ``@x.setter``, or ``@x.deleter``, makes of a property and a function; None for other decorators."""
+    prop = decorator.owner if isinstance(decorator, v.Member) else None
+    if not isinstance(decorator, v.Member) or not isinstance(prop, v.Func) or not isinstance(value, v.Func):
+        return None
+    if decorator.name not in (_ADDS_SETTER, _ADDS_DELETER) or not is_property(prop):
+        return None
+    made = prop.bind(prop.receiver)
+    if decorator.name == _ADDS_SETTER:
+        made.setter = value
+    return made
+
+
+def setter_of(found: v.Value | None) -> v.Func | None:
+    """The function that an assignment calls to an attribute that is a property of the class."""
+    if isinstance(found, v.Func):
+        return found.setter
+    setter = found.args.get(_SETTER, 1) if isinstance(found, v.Obj) and _is_property(found.api) else None
+    return setter if isinstance(setter, v.Func) else None
 
 
 def given_by_descriptor(interp: Interp, found: v.Inst, receiver: v.Value, cls: v.Cls, node: Any) -> v.Value:

@@ -958,6 +958,7 @@ ROLES = {
     "quiet-datasets": "is a dataset that draws nothing for an item but what its transforms draw",
     "calls-at-use": "calls the functions that it is given where it is used",
     "calls-later": "calls the functions that it is given for elements, when these are asked for",
+    "keeps-functions": "keeps the functions that it is given, and calls none",
     "may-call": "calls the functions that it is given at any time after it, or never",
     "calls-in-modes": "builds its graph with the function that it is given, each time it is used",
     "works-in-mode": "lets the graph be built in a mode",

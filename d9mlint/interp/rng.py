@@ -192,7 +192,7 @@ def is_quiet(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
     parts = args.get("transforms", 0)
     if not isinstance(parts, v.Items) or parts.open or not _always(args.kw.get("p")):
         return False
-    for one in parts.elts:
+    for one in (one for part in parts.elts for one in v.alternatives(part)):
         if isinstance(one, v.Inst) and (
             _is_asked_always(one.args)
             or _decides_itself(one)

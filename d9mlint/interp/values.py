@@ -283,9 +283,22 @@ _NO_DEFAULTS: dict[str, Value] = {}
 
 class Func:
     """A project function, with the scope it closes over and, for a method, its receiver. ``key`` names it in
-    reports: its file and its index among the file's functions."""
+    reports: its file and its index among the file's functions. ``setter`` of a property is the function that an assignment
+    calls."""
 
-    __slots__ = ("cls", "decorated", "defaults", "drawn", "env", "file", "fn", "key", "mod", "receiver")
+    __slots__ = (
+        "cls",
+        "decorated",
+        "defaults",
+        "drawn",
+        "env",
+        "file",
+        "fn",
+        "key",
+        "mod",
+        "receiver",
+        "setter",
+    )
 
     def __init__(
         self,
@@ -307,6 +320,7 @@ class Func:
         self.defaults = _NO_DEFAULTS
         # What the defaults of some parameters drew when the function was defined.
         self.drawn: dict[str, list[Draw]] = _NOTHING_DRAWN
+        self.setter: Func | None = None
 
     def bind(self, receiver: Value | None) -> Func:
         """The same function as a method of ``receiver``, if there is one."""
@@ -315,6 +329,7 @@ class Func:
         bound.decorated = self.decorated
         bound.defaults = self.defaults
         bound.drawn = self.drawn
+        bound.setter = self.setter
         return bound
 
     def __repr__(self) -> str:
@@ -976,7 +991,7 @@ _NEVER_NONE = frozenset(
     {GIVEN, TEXT, "datetime.timedelta", "datetime.datetime", "datetime.date"}
     | {
         f"builtins.{name}"
-        for name in ("dict", "enumerate", "filter", "frozenset", "list", "map", "range", "set", "zip")
+        for name in ("dict", "enumerate", "filter", "frozenset", "int", "list", "map", "range", "set", "zip")
     }
 )
 """Objects of classes whose names are written small."""

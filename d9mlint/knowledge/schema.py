@@ -194,6 +194,7 @@ Role = Literal[
     "keeps-cells",
     "keeps-constructor",
     "keeps-fields",
+    "keeps-functions",
     "keeps-given",
     "keeps-keywords",
     "keeps-no-state",

@@ -475,9 +475,18 @@ class Seeds(GraphVariables, SeedOptions, Rule):
         models = [has_model(run, [one]) for one in call.args.pos]
         structures = all(
             isinstance(one, v.Lit) or model for one, model in zip(call.args.pos, models, strict=True)
-        )
+        ) and not self._by_choice(node)
         self._note_own(self.counting if structures else self.not_counting, node, any(models))
         self._note_shown(call)
+
+    def _by_choice(self, node: Any) -> bool:
+        """Whether a call is given what one of several functions gives, of which an option chooses one."""
+        called = [one.func for one in nodes([node]) if isinstance(one, m.Call) and one is not node]
+        return any(
+            isinstance(known := self.run.value_of(one), v.AnyOf) and bool(known.option)
+            for one in called
+            if isinstance(one, m.Name)
+        )
 
     def _note_shown(self, call: CallEvent) -> None:
         """What a call prints or writes of what may differ from run to run, where other files import the entry point."""

@@ -240,6 +240,9 @@ class _Look:
             if isinstance(stmt, m.Assign) and all(map(_is_plain, stmt.targets)):
                 if self._reads(stmt.value) and not self._only_computes(stmt.value, given):
                     return False
+            elif isinstance(stmt, m.Assign) and all(self._is_set(one, stmt.value) for one in stmt.targets):
+                if not self._only_computes(stmt.value, given):
+                    return False
             elif isinstance(stmt, m.For) and _is_plain(stmt.target):
                 if self._reads(stmt.iter) and not self._only_computes(stmt.iter, given):
                     return False
@@ -288,6 +291,14 @@ class _Look:
 
     def _is_known(self, name: m.Name) -> bool:
         return name.id.partition(".")[0] in self.known
+
+    def _is_set(self, target: Any, value: m.Expr) -> bool:
+        """Whether an attribute of something drawn is set to what is not drawn, or computed from the same thing."""
+        if not isinstance(target, m.Name) or "." not in target.id or holds(value, self._places):
+            return False
+        owner = target.id.partition(".")[0]
+        read = elements(value, self._calls.looks, self._opaque)
+        return owner in self.known and self.known.intersection(read) <= {owner}
 
     def _is_drawn(self, expr: Any) -> bool:
         return any(getattr(one, "start", -1) in self._places for one in nodes([expr]))

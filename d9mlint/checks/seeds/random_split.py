@@ -40,6 +40,8 @@ class RandomSplit(Rule):
         if call.args.get("generator", 2) is None and known:
             seeded = level != UNSEEDED
             help, remedy = seeded_generator(self.run, call.api)
+            # In code that no entry point reaches, whoever calls it may seed torch.
+            otherwise = Severity.WARNING if self.run.entry is None else None
             self.report(
                 "DET109",
                 call.node,
@@ -51,7 +53,7 @@ class RandomSplit(Rule):
                 ),
                 help,
                 subject=call.api,
-                severity=Severity.ADVICE if seeded else Severity.WARNING,
+                severity=Severity.ADVICE if seeded else otherwise,
                 entry_wide=True,
                 remedy=remedy,
             )

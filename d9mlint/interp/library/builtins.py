@@ -1854,4 +1854,5 @@ METHOD_MODELS: dict[str, MethodModel] = {
     "*.load_from_checkpoint": _from_checkpoint,
     "*.load_state_dict": load,
     "*.load_weights": load,
+    "*.set_weights": load,
 }

@@ -19,6 +19,7 @@ from d9mlint.interp.library.saved_states import is_saved_state
 from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.state import Setting, Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.tensors import LOADED_FROM, LOADING
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -41,14 +42,17 @@ LOADING_METHODS = (
     "load_from_checkpoint",
 )
 """Methods that load weights."""
+_LISTS = frozenset({"builtins.list", "builtins.tuple"})
 _MARK = "@loaded"
 _MOST_NESTED = 4
+_SETTING = "set_weights"
+"""The method that puts arrays which the program has in the place of all weights; it refuses fewer of them."""
 _LENIENT = ("by_name", "skip_mismatch")
 """Arguments of ``load_weights`` that may leave some weights as they are, where they are true."""
 
 
 def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:
-    """``model.load_state_dict(state)`` and ``model.load_weights(path)``."""
+    """``model.load_state_dict(state)``, ``model.load_weights(path)`` and ``model.set_weights(arrays)``."""
     model = owner.receiver if isinstance(owner, v.Super) else owner
     state = args.pos[0] if args.pos else next(iter(args.kw.values()), None)
     if (
@@ -59,9 +63,10 @@ def load(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> 
         and not are_initial(state)
         and not _is_changed(state)
         and _is_settled(interp, state)
+        and (name != _SETTING or all(_is_from_file(interp, one) for one in v.alternatives(state)))
     ):
         # Only in Keras the layers of a model are arguments of the calls that make it.
-        mark_loaded(interp, model, name == "load_weights")
+        mark_loaded(interp, model, name in ("load_weights", _SETTING))
     return None
 
 
@@ -149,6 +154,17 @@ def are_initial(state: v.Value) -> bool:
 
 def _is_changed(state: v.Value) -> bool:
     return any(isinstance(one, v.Obj) and CHANGED in one.attrs for one in v.alternatives(state))
+
+
+def _is_from_file(interp: Interp, state: v.Value) -> bool:
+    """Whether arrays are what a file holds, or an item of that: others may be computed from initial weights."""
+    while isinstance(state, v.Obj) and state.api in _LISTS and len(state.args.pos) == 1:
+        state = state.args.pos[0]
+    if not isinstance(state, v.Obj):
+        return False
+    if LOADED_FROM in state.attrs or state.api in LOADING:
+        return True
+    return any(interp.kb.role(state.api, name) is not None for name in ("reads-data", "reads-arrays"))
 
 
 def _is_settled(interp: Interp, state: v.Value) -> bool:
