@@ -568,7 +568,7 @@ def own_code(value: v.Value) -> Hashable | None:
 def element(interp: Interp, value: v.Value) -> v.Value:
     """What iterating a value gives."""
     if isinstance(value, v.Items):
-        return v.join(value.elts) if value.elts else v.UNKNOWN
+        return v.candidates(value.elts) if value.elts else v.UNKNOWN
     if isinstance(value, v.Mapping):
         return v.UNKNOWN
     if isinstance(value, v.Inst):
@@ -943,7 +943,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return _dispatched(interp, enumerate(value.elts), index, value.elts[index.value])
             except IndexError:
                 return v.UNKNOWN
-        return v.join(value.elts) if value.elts else v.UNKNOWN
+        return v.candidates(value.elts) if value.elts else v.UNKNOWN
     if isinstance(value, v.Ext):
         if value.name == "sys.modules" and isinstance(index, v.Lit) and isinstance(index.value, str):
             own = interp.frame.mod

@@ -34,13 +34,7 @@ def _one(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     rows = args.get("seq", 0)
     if not isinstance(rows, v.Items) or rows.kind == "s" or not _holds_objects(rows):
         return None
-    # Two of each class stand for the others: it is not known which one it is.
-    kept: dict[Any, list[v.Value]] = {}
-    for one in rows.elts:
-        same = kept.setdefault(one.cls if isinstance(one, v.Inst) else one, [])
-        if len(same) < 2:
-            same.append(one)
-    return v.join([one for same in kept.values() for one in same])
+    return v.candidates(v.two_of_each(rows.elts))
 
 
 def _holds_objects(rows: v.Items) -> bool:
