@@ -812,7 +812,9 @@ def _tuple_of_any(values: tuple[Value, ...]) -> Items | None:
     tuples = [one for one in values if isinstance(one, Items) and one.kind == "t" and not one.open]
     if len(tuples) < len(values) or any(one.order is not None for one in tuples):
         return None
-    if len({len(one.elts) for one in tuples}) != 1 or not all(any(map(_may_be_called, one.elts)) for one in tuples):
+    if len({len(one.elts) for one in tuples}) != 1 or not all(
+        any(map(_may_be_called, one.elts)) for one in tuples
+    ):
         return None
     return Items("t", [candidates(places) for places in zip(*(one.elts for one in tuples), strict=True)])
 
