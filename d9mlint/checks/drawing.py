@@ -20,7 +20,7 @@ from d9mlint.interp.rng import GENERATOR_TYPES, draws_now, valid
 from d9mlint.interp.single_use import seeds_only
 from d9mlint.interp.state import SEEDED, Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.usage import flatten
+from d9mlint.interp.usage import calls_unknown, flatten
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -192,6 +192,7 @@ class ItemDraws(Observer):
         obj, args, _ = event
         root = obj.api.partition(".")[0]
         self.unknown |= root not in self.run.kb.libraries and root not in sys.stdlib_module_names
+        self.unknown |= calls_unknown(self.run, obj)
         training = args.kw.get("training")
         asked = v.truth(training) if training is not None else None
         if training is not None and not asked:

@@ -33,6 +33,7 @@ from d9mlint.interp.library import given_files, index_updates, replacements
 from d9mlint.interp.library.given_files import SECTIONS, look_up
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
+from d9mlint.interp.library.rows import among
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
@@ -617,6 +618,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         of_task = _of_tasks(interp, value)
         if of_task is not None:
             return of_task
+        chosen = among(interp, value)
+        if chosen:
+            return v.candidates(chosen)
         part = parted.part(interp, value, None)
         return part or (value if is_entropy(value) else _typed(interp, value))
     if isinstance(value, v.AnyOf):

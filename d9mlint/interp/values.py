@@ -786,7 +786,7 @@ def candidates(values: Iterable[Value]) -> Value:
     """One of the values of a table or list: of functions, classes and objects that may be called, which can all be tried,
     more are kept apart."""
     values = tuple(values)
-    if not all(one is UNKNOWN or is_none(one) or _may_be_called(one) for one in values):
+    if not all(one is UNKNOWN or is_none(one) or may_be_called(one) for one in values):
         return (_tuple_of_any(values) if len(values) > MAX_ALTERNATIVES else None) or join(values)
     if len(values) > MAX_CANDIDATES:
         values = (*two_of_each(values), UNKNOWN)
@@ -813,18 +813,18 @@ def _tuple_of_any(values: tuple[Value, ...]) -> Items | None:
     if len(tuples) < len(values) or any(one.order is not None for one in tuples):
         return None
     if len({len(one.elts) for one in tuples}) != 1 or not all(
-        any(map(_may_be_called, one.elts)) for one in tuples
+        any(map(may_be_called, one.elts)) for one in tuples
     ):
         return None
     return Items("t", [candidates(places) for places in zip(*(one.elts for one in tuples), strict=True)])
 
 
-def _may_be_called(value: Value) -> bool:
+def may_be_called(value: Value) -> bool:
     """Whether a value is a function, a class, or an object of a class that may have a method for calls, or may be."""
     if isinstance(value, Obj):
         return value.type == value.api and value._form is None and value.api.rpartition(".")[2][:1].isupper()
     if isinstance(value, AnyOf):
-        return any(map(_may_be_called, value.values))
+        return any(map(may_be_called, value.values))
     return isinstance(value, (Func, Cls, Ext, Partial, Inst))
 
 

@@ -267,6 +267,7 @@ Role = Literal[
     "reads-no-variables",
     "reads-text",
     "rearranges",
+    "chooses",
     "recomputes",
     "registers",
     "registers-start",

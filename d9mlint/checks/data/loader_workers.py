@@ -29,7 +29,7 @@ from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import LIGHTNING_TRAINERS, SEEDED_BY_TRAINER
 from d9mlint.interp.tensors import LOADING, loaded_by_call
-from d9mlint.interp.usage import flatten, handed_over, held
+from d9mlint.interp.usage import calls_unknown, flatten, handed_over, held
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -404,7 +404,7 @@ def is_visible(run: RunView, dataset: v.Value, depth: int = 0) -> bool:
             args = held(run, dataset)
             given = [*args.pos, *(x for k, x in args.kw.items() if not k.startswith("pre_"))]
             helpers = [a for a in given if isinstance(a, (v.Obj, v.Items, v.AnyOf))]
-            hidden = args.kw.get("transform") is v.UNKNOWN or args.dstar
+            hidden = args.kw.get("transform") is v.UNKNOWN or args.dstar or calls_unknown(run, dataset)
             return not hidden and all(_quiet_helper(run, a, depth + 1) for a in helpers)
         return False
     if isinstance(dataset, (v.Items, v.Mapping)):
