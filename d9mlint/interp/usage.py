@@ -358,8 +358,8 @@ def _note_unknown(interp: Interp, whole: v.Obj, part: v.Obj) -> None:
 
 
 def calls_unknown(run: RunView, value: v.Value, depth: int = 0) -> bool:
-    """Whether something is not known among what an object calls that was made with it: a container of modules, a transform or
-    a dataset that calls others."""
+    """Whether something is not known among what an object calls that was made with it: a container of modules, a transform
+    or a dataset that calls others."""
     if not isinstance(value, v.Obj) or depth > _MOST_NESTED:
         return False
     if value.api in CONTAINERS:

@@ -268,6 +268,7 @@ Role = Literal[
     "reads-text",
     "rearranges",
     "chooses",
+    "parallel-stage",
     "recomputes",
     "registers",
     "registers-start",
