@@ -42,7 +42,7 @@ def _runs_no_methods(interp: RunView, base: str) -> bool:
 
 
 def may_be_called(interp: RunView, cls: v.Cls, name: str) -> bool:
-    """Whether a library may call the method of a name of the objects of a class: an instance by a call, or one of its hooks."""
+    """Whether a library may call the method of a name of the objects of a class."""
     entries = list(_entries(interp, cls))
     return any(one.calls(name, "") for one in entries) or (not entries and may_inherit(interp, cls))
 

@@ -1194,10 +1194,11 @@ def _end(rule: Ops) -> None:
             _silent(rule.run, found.entry, found.place, _device_reason(rule.run, found, used))
             continue
         if not is_tf and torch_unknown and code != "DET407":
-            _silent(
-                rule.run, found.entry, found.place, "whether deterministic mode is on could not be determined"
-            )
-            continue
+            if not _is_in_both_modes(found):
+                reason = "whether deterministic mode is on could not be determined"
+                _silent(rule.run, found.entry, found.place, reason)
+                continue
+            torch_on = False
         if found.fed and TF_TAPE not in rule.run.places and not rule.composed:
             _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
             continue
@@ -1353,6 +1354,13 @@ def _when_warned(past: OpHistory) -> OpHistory:
     if past.behaviour == "raises" or past.strict_only:
         return msgspec.structs.replace(past, behaviour="silent")
     return past
+
+
+def _is_in_both_modes(found: Candidate) -> bool:
+    """Whether an op varies without deterministic mode, and differs or raises with it too. What is reported of recurrent
+    layers does not depend on the mode."""
+    varies = found.entry.default_mode != "deterministic" and found.past.behaviour in ("raises", "silent")
+    return varies or _code(found.entry) == "DET405"
 
 
 def _agreed(rule: Ops) -> dict[tuple[Site, str], KnownCall]:
