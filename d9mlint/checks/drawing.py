@@ -334,13 +334,16 @@ def item_draws(
     seeded: frozenset[str] = frozenset(),
     made: frozenset[Site] = frozenset(),
     unset: Sequence[tuple[v.Inst, str, v.Lit]] | None = None,
+    since: int | None = None,
 ) -> ItemDraws:
-    """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs, and whose items make
-    generators in the places ``made``. ``unset`` where its workers make them, each of which begins with a copy of the
-    dataset: attributes that were not set when the loader was made."""
+    """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs, that was made at the
+    time ``since``, and whose items make generators in the places ``made``. ``unset`` where its workers make them, each of
+    which begins with a copy of the dataset: attributes that were not set when the loader was made."""
     draws = ItemDraws(run, alone, seeded, made)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
+        if since is not None:
+            fork.forget_later_variables(since)
         for one, name, value in unset or ():
             one.attrs[name] = value
         with fork.within(CPU_CONTEXT, THREAD, *([LOADER_WORKER] if unset is not None else [])):

@@ -160,10 +160,10 @@ def _use_others(interp: Interp, value: v.Value, node: Any, depth: int) -> None:
     """What options put in the place of a dataset or transform, or of what is called with its items, is used."""
     if not isinstance(value, (v.Inst, v.Obj, v.Items)) or value.birth in interp.apart:
         return
-    for other, option, _ in all_others(interp, value):
+    for one in all_others(interp, value):
         # It may hold what it stands in the place of: `Compose([flip, steps])`.
         interp.apart.add(value.birth)
-        _use_instead(interp, other, option, node, depth)
+        _use_instead(interp, one.value, one.option, node, depth)
         interp.apart.discard(value.birth)
 
 

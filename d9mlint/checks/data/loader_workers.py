@@ -143,8 +143,10 @@ class LoaderWorkers(Rule):
             rest = {name: value for name, value in args.kw.items() if name != "dataset"}
             args = v.Args([declared, *args.pos[1:]], rest, args.star, args.dstar)
         made, seeds = self.run.state.level("torch"), self._seeds_items(call.node)
-        unset = _unset(self.run, args.get("dataset", 0))
-        judge = partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made, seeds, unset)
+        unset, since = _unset(self.run, args.get("dataset", 0)), self.run.now
+        judge = partial(
+            self._judge, place, self.run.frame, args, workers, idle, wanted, made, seeds, unset, since
+        )
         self.run.later(judge)
 
     @on(IterationEvent)
@@ -202,6 +204,7 @@ class LoaderWorkers(Rule):
         made: Rng,
         seeds: frozenset[str],
         unset: list[tuple[v.Inst, str, v.Lit]],
+        since: int,
     ) -> None:
         if idle():
             return
@@ -227,7 +230,7 @@ class LoaderWorkers(Rule):
         parts = [dataset, args.get("collate_fn")]
         own = frozenset(self.made_in_items)
         found = item_draws(
-            self.run, parts, kept, frame=frame, alone=True, seeded=seeds, made=own, unset=unset
+            self.run, parts, kept, frame=frame, alone=True, seeded=seeds, made=own, unset=unset, since=since
         )
         drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
