@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import KEPT, item_draws
@@ -21,7 +21,7 @@ _BY_PYTHON = frozenset({"numpy", "python", "other", "own", KEPT})
 _TAKING = frozenset({"calls-in-inference", "trains"})
 """Roles of what takes the elements of a dataset that it is given."""
 
-_STAGE = "parallel-stage"
+_STAGE: Final = "parallel-stage"
 
 
 def _given(args: v.Args, name: str, pos: int) -> v.Value | None:
