@@ -100,10 +100,14 @@ class _Callers:
 
     def _ends(self, function: Function, places: set[int], depth: int) -> bool:
         """Whether no gradient comes back to what a function returns at some places, whoever calls it."""
+        one = self.project.modules.files[function[0]].facts.functions[function[1]]
+        if one.cls >= 0 and one.name in _RUN_BY_CALLS:
+            # Calls of instances do not name it.
+            return False
         callers = self._calls(function)
         if not callers or depth > _DEPTH:
             return False
-        name = self.project.modules.files[function[0]].facts.functions[function[1]].name
+        name = one.name
         for at, around in callers:
             returned = self._returned((at, around), name, places)
             if returned is None or (returned and not self._ends((at, around), returned, depth + 1)):

@@ -20,7 +20,7 @@ from d9mlint.interp.rng import GENERATOR_TYPES, draws_now, valid
 from d9mlint.interp.single_use import seeds_only
 from d9mlint.interp.state import SEEDED, Site
 from d9mlint.interp.storage import made_at
-from d9mlint.interp.usage import flatten
+from d9mlint.interp.usage import calls_unknown, flatten
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Frame
@@ -192,6 +192,7 @@ class ItemDraws(Observer):
         obj, args, _ = event
         root = obj.api.partition(".")[0]
         self.unknown |= root not in self.run.kb.libraries and root not in sys.stdlib_module_names
+        self.unknown |= calls_unknown(self.run, obj)
         training = args.kw.get("training")
         asked = v.truth(training) if training is not None else None
         if training is not None and not asked:
@@ -333,13 +334,16 @@ def item_draws(
     seeded: frozenset[str] = frozenset(),
     made: frozenset[Site] = frozenset(),
     unset: Sequence[tuple[v.Inst, str, v.Lit]] | None = None,
+    since: int | None = None,
 ) -> ItemDraws:
-    """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs, and whose items make
-    generators in the places ``made``. ``unset`` where its workers make them, each of which begins with a copy of the
-    dataset: attributes that were not set when the loader was made."""
+    """The same, with what else is known of them, of a loader that gives seeds to the ``seeded`` RNGs, that was made at the
+    time ``since``, and whose items make generators in the places ``made``. ``unset`` where its workers make them, each of
+    which begins with a copy of the dataset: attributes that were not set when the loader was made."""
     draws = ItemDraws(run, alone, seeded, made)
     with run.fork(draws, *observers, frame=frame) as fork:
         fork.forget_seeds()
+        if since is not None:
+            fork.forget_later_variables(since)
         for one, name, value in unset or ():
             one.attrs[name] = value
         with fork.within(CPU_CONTEXT, THREAD, *([LOADER_WORKER] if unset is not None else [])):

@@ -41,6 +41,12 @@ def _runs_no_methods(interp: RunView, base: str) -> bool:
     return interp.kb.role(interp.kb.canonical(base), "runs-no-methods") is not None
 
 
+def may_be_called(interp: RunView, cls: v.Cls, name: str) -> bool:
+    """Whether a library may call the method of a name of the objects of a class."""
+    entries = list(_entries(interp, cls))
+    return any(one.calls(name, "") for one in entries) or (not entries and may_inherit(interp, cls))
+
+
 class Called:
     """The methods of an object that a method of a library calls."""
 

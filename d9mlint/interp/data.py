@@ -33,6 +33,7 @@ from d9mlint.interp.library import given_files, index_updates, replacements
 from d9mlint.interp.library.given_files import SECTIONS, look_up
 from d9mlint.interp.library.own_paths import above, path_of
 from d9mlint.interp.library.records import fields
+from d9mlint.interp.library.rows import among
 from d9mlint.interp.library.set_by_name import as_defaults, scope_of, set_in_scope
 from d9mlint.interp.library.strings import format_percent
 from d9mlint.interp.methods import bind_method
@@ -568,7 +569,7 @@ def own_code(value: v.Value) -> Hashable | None:
 def element(interp: Interp, value: v.Value) -> v.Value:
     """What iterating a value gives."""
     if isinstance(value, v.Items):
-        return v.join(value.elts) if value.elts else v.UNKNOWN
+        return v.candidates(value.elts) if value.elts else v.UNKNOWN
     if isinstance(value, v.Mapping):
         return v.UNKNOWN
     if isinstance(value, v.Inst):
@@ -617,6 +618,9 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         of_task = _of_tasks(interp, value)
         if of_task is not None:
             return of_task
+        chosen = among(interp, value)
+        if chosen:
+            return v.candidates(chosen)
         part = parted.part(interp, value, None)
         return part or (value if is_entropy(value) else _typed(interp, value))
     if isinstance(value, v.AnyOf):
@@ -943,7 +947,7 @@ def subscript(interp: Interp, value: v.Value, index: v.Value, node: m.Subscript)
                 return _dispatched(interp, enumerate(value.elts), index, value.elts[index.value])
             except IndexError:
                 return v.UNKNOWN
-        return v.join(value.elts) if value.elts else v.UNKNOWN
+        return v.candidates(value.elts) if value.elts else v.UNKNOWN
     if isinstance(value, v.Ext):
         if value.name == "sys.modules" and isinstance(index, v.Lit) and isinstance(index.value, str):
             own = interp.frame.mod

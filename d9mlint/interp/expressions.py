@@ -60,7 +60,7 @@ from d9mlint.interp.library import coroutines, given_files, own_dicts, own_paths
 from d9mlint.interp.library.known_options import is_no_option
 from d9mlint.interp.library.options import NAMESPACE
 from d9mlint.interp.library.records import field_names as record_fields
-from d9mlint.interp.library.rows import columns
+from d9mlint.interp.library.rows import among, columns
 from d9mlint.interp.library.set_by_name import may_be_none
 from d9mlint.interp.library_modules import is_module
 from d9mlint.interp.methods import bind_method, given_by_descriptor, is_decorated
@@ -454,7 +454,7 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
                 elif isinstance(value, v.Items) and len(node.args) == 1 and _flattens(interp, func):
                     pos.append(value)
                 elif isinstance(value, v.Obj) and collects:
-                    pos.extend(parts(value))
+                    pos.extend(parts(value) or among(interp, value))
                 star = more_given(value) if star is not True else True
         elif star:
             value = interp.eval(arg)
@@ -550,7 +550,7 @@ def _seq(interp: Interp, node: m.Seq) -> v.Value:
                     elts.extend(value.elts)
                 is_open = is_open or value.open
             else:
-                elts += sample(interp, value, elt.value)
+                elts += among(interp, value) or sample(interp, value, elt.value) or [v.UNKNOWN]
                 is_open = True
             starred.append(interp.orders.iterated(interp, value, elt.value))
         else:

@@ -41,34 +41,39 @@ _MOST_OPTIONS = 3
 
 class Instead(NamedTuple):
     """An object, or a function of the program, that stands in the place of an object if ``option`` is given; ``asked`` are
-    the values of options, as far as they are known, with which it does."""
+    the values of options, as far as they are known, with which it does. ``since`` is the time at which a variable that had
+    stood for the object was given the other: what has held the object before goes on with it."""
 
     value: v.Inst | v.Obj | v.Func | v.Partial
     option: str
     asked: dict[str, Any]
+    since: int = 0
 
 
-def note(interp: Interp, kept: v.Inst | v.Obj | v.Items, other: v.Value, option: str) -> None:
+def note(interp: Interp, kept: v.Inst | v.Obj | v.Items, other: v.Value, option: str, since: int = 0) -> None:
     """If the option is given, a variable stands for ``other``, which may be one of several."""
     known = interp.given_instead.setdefault(kept.birth, [])
     for one in v.alternatives(other):
         if isinstance(one, (v.Inst, v.Obj, *FUNCTIONS)) and one is not kept and len(known) < _MOST:
-            if all(before.value is not one for before in known):
-                known.append(Instead(one, option, {}))
+            at = next((at for at, before in enumerate(known) if before.value is one), None)
+            if at is not None:
+                known[at] = known[at]._replace(since=min(known[at].since, since))
+            else:
+                known.append(Instead(one, option, {}, since))
                 interp.noted_instead.append(known[-1])
                 HEAP.clock += 1
                 interp.instead_notes.append((HEAP.clock, kept.birth))
 
 
-def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) -> v.Value:
+def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str, since: int = 0) -> v.Value:
     """What a name stands for by the default of an option, where it stands for something else if the option is given:
     what is on the CPU then by that default alone, or names the CPU, is kept apart from what always does. What stands there
-    if it is given is noted."""
+    if it is given is noted, with the time ``since`` when a variable does so that had stood for what is kept."""
     if kept is other:
         return kept
     pairs = list(_elements(kept, other))
     if pairs and isinstance(kept, v.Items):
-        meant_each = [unless_option(interp, one, another, option) for one, another in pairs]
+        meant_each = [unless_option(interp, one, another, option, since) for one, another in pairs]
         if all(one is now for (one, _), now in zip(pairs, meant_each, strict=True)):
             return kept
         replaced = v.Items(kept.kind, meant_each)
@@ -94,7 +99,7 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
             for one in v.alternatives(called)
         ):
             meant = _for_itself(interp, meant)
-        note(interp, meant, called, option)
+        note(interp, meant, called, option, since)
     return meant
 
 
@@ -332,6 +337,13 @@ def is_made_where_given(interp: Interp, option: str, birth: int) -> bool:
 
 def _end(span: tuple[int, int]) -> int:
     return span[1]
+
+
+def known_at(interp: Interp, time: int) -> dict[int, list[Instead]]:
+    """What stands in the place of objects that were held at a time: not what a variable was given after it."""
+    return {
+        birth: [one for one in known if one.since <= time] for birth, known in interp.given_instead.items()
+    }
 
 
 def others(interp: RunView, value: v.Value) -> list[Instead]:

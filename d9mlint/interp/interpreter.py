@@ -639,6 +639,7 @@ class Interp:
         self.state, self.memo, self.memory = state.copy(), {}, memory.forked()
         variants, self.variants = self.variants, {}
         settled, self.settled = self.settled, {}
+        instead = self.given_instead
         order_loops, order_lones = list(self.orders.loops), list(self.orders.lone)
         loaded = dict(self.loaded)
         log = self.import_log
@@ -663,7 +664,7 @@ class Interp:
             self.frame, self.state, self.memo, self.memory = outer_frame, state, memo, memory
             self._process_start = process_start
             self.places, self.contexts, self.variants = places, contexts, variants
-            self.settled = settled
+            self.settled, self.given_instead = settled, instead
             self.loops = loops
             self.orders.loops, self.orders.lone = order_loops, order_lones
             if len(loaded) != len(self.loaded):
@@ -708,6 +709,10 @@ class Interp:
         """Whether any RNG is seeded is not known from here."""
         for rng in self.kb.generators:
             self.state.rng[rng] = Rng(MAYBE)
+
+    def forget_later_variables(self, time: int) -> None:
+        """What variables were given after a time, where an option is given, is not held by what was made before."""
+        self.given_instead = given_instead.known_at(self, time)
 
     @property
     def used(self) -> list[v.Obj]:
@@ -1350,7 +1355,8 @@ class Interp:
                     for name, value in other_vars.items():
                         kept = merged.setdefault(name, value)
                         if kept is not value and value is not before_vars.get(name):
-                            merged[name] = unless_option(self, kept, value, option)
+                            since = HEAP.clock if kept is before_vars.get(name) else 0
+                            merged[name] = unless_option(self, kept, value, option, since)
                             flags.update(numbers_gone_on_with(kept, value, option))
         else:
             state = join_states([s for s, _ in outcomes])

@@ -8,7 +8,7 @@ from d9mlint.interp import devices, rng, tensors
 from d9mlint.interp import values as v
 from d9mlint.interp.accepting import accepts
 from d9mlint.interp.called_methods import run_when_called
-from d9mlint.interp.containers import BASE, CONTAINERS, DRAWING, LAYER, parts
+from d9mlint.interp.containers import BASE, CONTAINERS, DRAWING, LAYER, is_in_order, parts
 from d9mlint.interp.data import LOADER, inherits_items
 from d9mlint.interp.events import IterationEvent
 from d9mlint.interp.given_instead import TRANSFORMS, all_others
@@ -162,10 +162,10 @@ def _use_others(interp: Interp, value: v.Value, node: Any, depth: int) -> None:
     """What options put in the place of a dataset or transform, or of what is called with its items, is used."""
     if not isinstance(value, (v.Inst, v.Obj, v.Items)) or value.birth in interp.apart:
         return
-    for other, option, _ in all_others(interp, value):
+    for one in all_others(interp, value):
         # It may hold what it stands in the place of: `Compose([flip, steps])`.
         interp.apart.add(value.birth)
-        _use_instead(interp, other, option, node, depth)
+        _use_instead(interp, one.value, one.option, node, depth)
         interp.apart.discard(value.birth)
 
 
@@ -357,6 +357,42 @@ def _note_unknown(interp: Interp, whole: v.Obj, part: v.Obj) -> None:
     if applies and part.node is not None and rng.of_unknown_library(kb, part.api):
         with interp.in_file(part.file):
             interp.gap("library-call", f"nothing is known of `{part.api}`, which transforms data", part.node)
+
+
+def calls_unknown(run: RunView, value: v.Value, depth: int = 0) -> bool:
+    """Whether something is not known among what an object calls that was made with it: a container of modules, a transform
+    or a dataset that calls others."""
+    if not isinstance(value, v.Obj) or depth > _MOST_NESTED:
+        return False
+    if value.api in CONTAINERS:
+        if value.args.star and not is_in_order(value):
+            return True
+        given = parts(value)
+    else:
+        role = run.kb.role(value.api, "calls-at-use")
+        if role is None or role.library == "python":
+            return False
+        args = held(run, value)
+        if role.arg and _is_unknown(run, args.get(role.arg, role.pos)):
+            return True
+        given = args.values()
+    listed = [one for part in given if isinstance(part, v.Items) for one in flatten(part)]
+    inside = (one for part in given for one in flatten(part))
+    return any(_is_unknown(run, one) for one in listed) or any(
+        calls_unknown(run, one, depth + 1) for one in inside
+    )
+
+
+def _is_unknown(run: RunView, value: v.Value | None) -> bool:
+    """Whether nothing is known of a transform, or of a list of such: also of one that Python makes of what is not known."""
+    if not isinstance(value, v.Obj):
+        return value is v.UNKNOWN
+    if value.api.startswith(_OF_PYTHON):
+        return any(_is_unknown(run, one) for one in value.args.values())
+    return rng.of_unknown_library(run.kb, value.api)
+
+
+_OF_PYTHON = "builtins."
 
 
 def _replaced(interp: RunView, obj: v.Obj) -> list[v.Obj]:

@@ -798,12 +798,49 @@ def _as_text(value: Value | None) -> str:
 
 
 def candidates(values: Iterable[Value]) -> Value:
-    """One of the values of a table: of functions and classes, which can all be tried, more are kept apart."""
+    """One of the values of a table or list: of functions, classes and objects that may be called, which can all be tried,
+    more are kept apart."""
     values = tuple(values)
-    callables = all(
-        one is UNKNOWN or isinstance(one, (Func, Cls, Ext, Partial, AnyOf)) or is_none(one) for one in values
-    )
-    return join(values, MAX_CANDIDATES if callables else MAX_ALTERNATIVES)
+    if not all(one is UNKNOWN or is_none(one) or may_be_called(one) for one in values):
+        return (_tuple_of_any(values) if len(values) > MAX_ALTERNATIVES else None) or join(values)
+    if len(values) > MAX_CANDIDATES:
+        values = (*two_of_each(values), UNKNOWN)
+    return join(values, MAX_CANDIDATES)
+
+
+def two_of_each(values: Iterable[Value]) -> list[Value]:
+    """Values without all but two instances of each class of the project: these stand for the others, as it is not known
+    which one is meant."""
+    kept: dict[Any, list[Value]] = {}
+    for one in values:
+        same = kept.setdefault(one.cls if isinstance(one, Inst) else one, [])
+        if len(same) < _STANDING_FOR_ALL:
+            same.append(one)
+    return [one for same in kept.values() for one in same]
+
+
+_STANDING_FOR_ALL = 2
+
+
+def _tuple_of_any(values: tuple[Value, ...]) -> Items | None:
+    """One of many tuples of the same length that pair what may be called with something: of what may be at each place."""
+    tuples = [one for one in values if isinstance(one, Items) and one.kind == "t" and not one.open]
+    if len(tuples) < len(values) or any(one.order is not None for one in tuples):
+        return None
+    if len({len(one.elts) for one in tuples}) != 1 or not all(
+        any(map(may_be_called, one.elts)) for one in tuples
+    ):
+        return None
+    return Items("t", [candidates(places) for places in zip(*(one.elts for one in tuples), strict=True)])
+
+
+def may_be_called(value: Value) -> bool:
+    """Whether a value is a function, a class, or an object of a class that may have a method for calls, or may be."""
+    if isinstance(value, Obj):
+        return value.type == value.api and value._form is None and value.api.rpartition(".")[2][:1].isupper()
+    if isinstance(value, AnyOf):
+        return any(map(may_be_called, value.values))
+    return isinstance(value, (Func, Cls, Ext, Partial, Inst))
 
 
 def is_slice(index: Value) -> bool:

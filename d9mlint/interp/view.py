@@ -56,6 +56,9 @@ class Fork(Protocol):
     def forget_seeds(self) -> None:
         """Whether any RNG is seeded is not known from here."""
 
+    def forget_later_variables(self, time: int) -> None:
+        """What variables were given after a time, where an option is given, is not held by what was made before."""
+
     def call(self, func: v.Value, args: v.Args, node: Any) -> v.Value:
         """Call a value."""
 

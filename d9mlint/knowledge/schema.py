@@ -274,6 +274,8 @@ Role = Literal[
     "reads-no-variables",
     "reads-text",
     "rearranges",
+    "chooses",
+    "parallel-stage",
     "recomputes",
     "registers",
     "registers-start",

@@ -29,7 +29,7 @@ from d9mlint.interp.state import UNSEEDED, Rng, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.switches import LIGHTNING_TRAINERS, SEEDED_BY_TRAINER
 from d9mlint.interp.tensors import LOADING, loaded_by_call
-from d9mlint.interp.usage import flatten, handed_over, held
+from d9mlint.interp.usage import calls_unknown, flatten, handed_over, held
 from d9mlint.ir import nodes as m
 
 if TYPE_CHECKING:
@@ -143,8 +143,10 @@ class LoaderWorkers(Rule):
             rest = {name: value for name, value in args.kw.items() if name != "dataset"}
             args = v.Args([declared, *args.pos[1:]], rest, args.star, args.dstar)
         made, seeds = self.run.state.level("torch"), self._seeds_items(call.node)
-        unset = _unset(self.run, args.get("dataset", 0))
-        judge = partial(self._judge, place, self.run.frame, args, workers, idle, wanted, made, seeds, unset)
+        unset, since = _unset(self.run, args.get("dataset", 0)), self.run.now
+        judge = partial(
+            self._judge, place, self.run.frame, args, workers, idle, wanted, made, seeds, unset, since
+        )
         self.run.later(judge)
 
     @on(IterationEvent)
@@ -202,6 +204,7 @@ class LoaderWorkers(Rule):
         made: Rng,
         seeds: frozenset[str],
         unset: list[tuple[v.Inst, str, v.Lit]],
+        since: int,
     ) -> None:
         if idle():
             return
@@ -227,7 +230,7 @@ class LoaderWorkers(Rule):
         parts = [dataset, args.get("collate_fn")]
         own = frozenset(self.made_in_items)
         found = item_draws(
-            self.run, parts, kept, frame=frame, alone=True, seeded=seeds, made=own, unset=unset
+            self.run, parts, kept, frame=frame, alone=True, seeded=seeds, made=own, unset=unset, since=since
         )
         drawn = found.drawn
         by_command = self.by_command and self.run.mode(SEEDED_BY_TRAINER).value
@@ -404,7 +407,7 @@ def is_visible(run: RunView, dataset: v.Value, depth: int = 0) -> bool:
             args = held(run, dataset)
             given = [*args.pos, *(x for k, x in args.kw.items() if not k.startswith("pre_"))]
             helpers = [a for a in given if isinstance(a, (v.Obj, v.Items, v.AnyOf))]
-            hidden = args.kw.get("transform") is v.UNKNOWN or args.dstar
+            hidden = args.kw.get("transform") is v.UNKNOWN or args.dstar or calls_unknown(run, dataset)
             return not hidden and all(_quiet_helper(run, a, depth + 1) for a in helpers)
         return False
     if isinstance(dataset, (v.Items, v.Mapping)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.drawing import KEPT, item_draws
@@ -21,6 +21,13 @@ _BY_PYTHON = frozenset({"numpy", "python", "other", "own", KEPT})
 _TAKING = frozenset({"calls-in-inference", "trains"})
 """Roles of what takes the elements of a dataset that it is given."""
 
+_STAGE: Final = "parallel-stage"
+
+
+def _given(args: v.Args, name: str, pos: int) -> v.Value | None:
+    """An argument that is written, by its name or in its place."""
+    return args.kw.get(name) or (args.pos[pos] if pos < len(args.pos) else None)
+
 
 class ParallelMap(Rule):
     """DET206: stages of tf.data whose order or draws depend on scheduling."""
@@ -29,16 +36,17 @@ class ParallelMap(Rule):
     stages = remembered(list[tuple[Where, str, str, str]])
     """Stages that no element has passed yet, with message, help and op: op determinism may still be enabled for them."""
 
-    @on_call("tf.data.Dataset.map", "tf.data.Dataset.interleave", "tf.data.Dataset.batch")
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, _STAGE) is not None)
     def stage(self, call: CallEvent) -> None:
         """A stage is added."""
-        if self.run.switches.tf_on:
+        role = self.run.kb.role(call.api, _STAGE)
+        if self.run.switches.tf_on or role is None or role.pos is None:
             return
         if is_dropped(self.run, call.node, call.api):
             self.silent("DET206", call.node, "nothing takes an element of the dataset")
             return
         name = call.api.rpartition(".")[2]
-        order = call.args.kw.get("deterministic")
+        order = _given(call.args, "deterministic", role.pos + 1)
         if isinstance(order, v.Lit) and order.value is False:
             self._vary(
                 call.node,
@@ -47,7 +55,7 @@ class ParallelMap(Rule):
                 "pass `deterministic=True`, or leave the argument out",
             )
             return
-        calls = call.args.kw.get("num_parallel_calls")
+        calls = _given(call.args, "num_parallel_calls", role.pos)
         if calls is None or (isinstance(calls, v.Lit) and calls.value in (1, None)):
             return
         func = call.args.get("map_func", 0)

@@ -50,6 +50,7 @@ from d9mlint.interp.activity import (
     without_gpu,
 )
 from d9mlint.interp.argtests import all_hold, any_holds
+from d9mlint.interp.called_methods import may_be_called
 from d9mlint.interp.calls import owner_types
 from d9mlint.interp.context import within_cpu
 from d9mlint.interp.device_names import DEVICES, selecting_option
@@ -799,7 +800,7 @@ def _candidate(
         ranked,
         entry.passes == "backward" and entry.library in TF_LIBRARIES and beside_losses(rule.run, call.node),
         _remedy_by_modes(rule.run, entry),
-        _unless(_given(rule.run, call, entry), entry, returned),
+        _unless(_given(rule.run, call, entry), entry, None if _is_hook(rule.run) else returned),
         (forward and ((left and not graded) or _is_unread(rule.run, call, entry)))
         or _is_overwritten(rule.run, call, entry),
         rule.mode_here(where_, entry.library in TF_LIBRARIES),
@@ -827,6 +828,16 @@ def _unless(given: str, entry: OpEntry, returned: set[int] | None) -> str:
     if returned:
         parts.append(RETURNED + ",".join(map(str, sorted(returned))))
     return AND.join(parts)
+
+
+def _is_hook(run: RunView) -> bool:
+    """Whether the running function is a method that a library may call: the project does not show what is done with what it
+    returns."""
+    func = run.frame.func
+    receiver = func.receiver if func is not None else None
+    return (
+        func is not None and isinstance(receiver, v.Inst) and may_be_called(run, receiver.cls, func.fn.name)
+    )
 
 
 def _given(run: RunView, call: CallEvent, entry: OpEntry) -> str:
@@ -1198,10 +1209,11 @@ def _end(rule: Ops) -> None:
             _silent(rule.run, found.entry, found.place, _device_reason(rule.run, found, used))
             continue
         if not is_tf and torch_unknown and code != "DET407":
-            _silent(
-                rule.run, found.entry, found.place, "whether deterministic mode is on could not be determined"
-            )
-            continue
+            if not _is_in_both_modes(found):
+                reason = "whether deterministic mode is on could not be determined"
+                _silent(rule.run, found.entry, found.place, reason)
+                continue
+            torch_on = False
         if found.fed and TF_TAPE not in rule.run.places and not rule.composed:
             _silent(rule.run, found.entry, found.place, "no gradient is taken of the inputs of the model")
             continue
@@ -1360,6 +1372,13 @@ def _when_warned(past: OpHistory) -> OpHistory:
     if past.behaviour == "raises" or past.strict_only:
         return msgspec.structs.replace(past, behaviour="silent")
     return past
+
+
+def _is_in_both_modes(found: Candidate) -> bool:
+    """Whether an op varies without deterministic mode, and differs or raises with it too. What is reported of recurrent
+    layers does not depend on the mode."""
+    varies = found.entry.default_mode != "deterministic" and found.past.behaviour in ("raises", "silent")
+    return varies or _code(found.entry) == "DET405"
 
 
 def _agreed(rule: Ops) -> dict[tuple[Site, str], KnownCall]:

@@ -1217,7 +1217,7 @@ def _shrink(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) 
         return elts[at] if name.startswith("pop") else None
     else:
         owner.open = v.FEWER
-    return v.join(elts) if name.startswith("pop") else None
+    return v.candidates(elts) if name.startswith("pop") else None
 
 
 def _emptied(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) -> v.Value | None:

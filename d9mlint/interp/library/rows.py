@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 _MOST_ROWS = 64
 
@@ -34,13 +35,16 @@ def _one(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     rows = args.get("seq", 0)
     if not isinstance(rows, v.Items) or rows.kind == "s" or not _holds_objects(rows):
         return None
-    # Two of each class stand for the others: it is not known which one it is.
-    kept: dict[Any, list[v.Value]] = {}
-    for one in rows.elts:
-        same = kept.setdefault(one.cls if isinstance(one, v.Inst) else one, [])
-        if len(same) < 2:
-            same.append(one)
-    return v.join([one for same in kept.values() for one in same])
+    return v.candidates(v.two_of_each(rows.elts))
+
+
+def among(run: RunView, value: v.Value) -> list[v.Value]:
+    """The objects of which a call of a library gives one or some, such as ``np.random.choice(steps, 2)``."""
+    role = run.kb.role(value.api, "chooses") if isinstance(value, v.Obj) else None
+    rows = value.args.get(role.arg, role.pos) if role is not None and isinstance(value, v.Obj) else None
+    if not isinstance(rows, v.Items) or rows.kind == "s" or rows.order is not None:
+        return []
+    return rows.elts if any(map(v.may_be_called, rows.elts)) else []
 
 
 def _holds_objects(rows: v.Items) -> bool:
