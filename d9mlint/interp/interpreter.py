@@ -1349,8 +1349,8 @@ class Interp:
                     for name, value in other_vars.items():
                         kept = merged.setdefault(name, value)
                         if kept is not value and value is not before_vars.get(name):
+                            flags.update(numbers_gone_on_with(self, kept, value, option))
                             merged[name] = unless_option(self, kept, value, option)
-                            flags.update(numbers_gone_on_with(kept, value, option))
         else:
             state = join_states([s for s, _ in outcomes])
             merged = _join_vars([vs for s, vs in outcomes if s.alive] or [vs for _, vs in outcomes])
@@ -1423,9 +1423,9 @@ class Interp:
             for name, kept in one.variables.items():
                 value = frame.env.vars.get(name, kept)
                 if value is not kept:
-                    frame.env.vars[name] = unless_option(self, kept, value, one.option)
-                    for flag in numbers_gone_on_with(kept, value, one.option):
+                    for flag in numbers_gone_on_with(self, kept, value, one.option):
                         self.flag(flag, self.statement)
+                    frame.env.vars[name] = unless_option(self, kept, value, one.option)
 
     def may_happen(self, runs: list[Callable[[], None]]) -> None:
         """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on
