@@ -1267,6 +1267,7 @@ class Interp:
         left = 0
         spans: list[tuple[int, int, int]] = []
         added: list[Access] = []
+        replaced: list[tuple[Access, v.Value]] = []
         by_default: Overwritten = {}
         modes: Overwritten = {}
         began_with, outer_began = len(frame.returns), self.branch_began
@@ -1292,6 +1293,9 @@ class Interp:
                 HEAP.stop_noting(overwritten)
                 join_modes(self, overwritten, born)
                 added += self._put_defaults(overwritten, born, option)
+                if option:
+                    known = [one for one in overwritten.values() if one[0].birth < born]
+                    replaced += [(one, at(*one[:4])) for one in known]
                 self.asides.pop()
                 if option and HEAP.clock > born and not self.importing:
                     given_instead.made(self, option, born)
@@ -1306,13 +1310,13 @@ class Interp:
                 if keep is None:
                     self.branch_began = self.branching, began
                     modes = HEAP.watch(MODES)
-                elif added:
+                elif added or replaced:
                     by_default = HEAP.note_overwritten()
                 run()
                 if keep is None:
                     HEAP.stop_watching()
                     join_modes(self, modes, began)
-                elif added:
+                elif added or replaced:
                     HEAP.stop_noting(by_default)
                 self.branch_began = outer_began
                 left = jumped
@@ -1324,6 +1328,11 @@ class Interp:
             if (id(access[2]), access[3]) in by_default:
                 # It is there in both cases.
                 HEAP.put(access, present(at(*access[:4])))
+        for access, value in replaced:
+            kept = at(*access[:4])
+            if (id(access[2]), access[3]) in by_default and is_switch(kept) and not v.same(kept, value):
+                # Both have written there: nothing by default, and what the option asks for.
+                HEAP.put(access, given_instead.switch(self, kept, value, option))
         self.branch_number = outer_number
         self.branching -= keep is None
         if option:
