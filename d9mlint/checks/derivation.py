@@ -8,20 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import called_api
+from d9mlint.checks.base import argument_node, called_api
 from d9mlint.interp import values as v
+from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.devices import RANK
 from d9mlint.interp.methods import is_property
 from d9mlint.interp.named_sizes import assignments_in_parts
+from d9mlint.interp.naming import written_arguments
 from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import asked_if_none
 from d9mlint.ir.results import read_by_result, returned
-from d9mlint.ir.traversal import children, nodes, statements
+from d9mlint.ir.traversal import children, is_none, nodes, statements
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
     from d9mlint.knowledge.schema import Role, RoleEntry
 
 _DEPTH = 4
+_NEVER_NONE = (m.BinOp, m.Compare, m.Comp, m.Dict, m.FString, m.Lambda, m.Seq, m.Unary)
+"""Expressions that give no None."""
 
 
 class _Asked:
@@ -106,32 +111,67 @@ def _parts(interp: RunView, expr: Any, role: Role, part: int | None) -> Iterator
         yield node
         call = _item_of_call(node)
         if call is not None:
-            number = _number(node.index)
-            unused = _unused(interp, call, number)
+            unused, asked = _unused(interp, call, _number(node.index))
             stack.extend(one for one in children(call) if one is not call.func and one not in unused)
+            stack.extend(each for one in asked for each in _decides_none(interp, one, role))
         elif isinstance(node, m.Call):
-            unused = _unused(interp, node, part if node is expr else None)
+            unused, asked = _unused(interp, node, part if node is expr else None)
+            unused += _names_given(interp, node)
             stack.extend(one for one in children(node) if one not in unused)
+            stack.extend(each for one in asked for each in _decides_none(interp, one, role))
+        elif (tested := asked_if_none(node)) is not None:
+            stack.extend(_decides_none(interp, tested, role))
         elif not _is_item(node):
             stack.extend(children(node))
 
 
-def _unused(interp: RunView, call: m.Call, part: int | None) -> list[Any]:
+def _unused(interp: RunView, call: m.Call, part: int | None) -> tuple[list[Any], list[m.Expr]]:
     """The arguments of a call, of which no starred one, from which a function of the program computes nothing that it
-    returns, or nothing of the item of the number ``part`` of that."""
+    returns, or nothing of the item of the number ``part`` of that; and those among them of which that depends on whether
+    they are None."""
     func = interp.value_of(call.func) if call.args or call.keywords else v.UNKNOWN
     if not isinstance(func, v.Func) or func.decorated or func.fn.is_generator or func.fn.is_async:
-        return []
+        return [], []
     if any(isinstance(one, m.Star) for one in call.args) or not all(one.name for one in call.keywords):
-        return []
+        return [], []
     interp.body(func)
     read = read_by_result(func.fn, part)
     if read is None:
-        return []
+        return [], []
     places = [one.name for one in func.fn.params if one.kind in "pa"][func.receiver is not None :]
-    unused: list[Any] = [value for name, value in zip(places, call.args, strict=False) if name not in read]
+    given: list[tuple[str, Any]] = list(zip(places, call.args, strict=False))
     names = {one.name for one in func.fn.params if one.kind in "ak"}
-    return unused + [one for one in call.keywords if one.name in names - read]
+    given += [(one.name, one) for one in call.keywords if one.name in names]
+    asked = [one.value if isinstance(one, m.Keyword) else one for name, one in given if name in read.if_none]
+    return [one for name, one in given if name not in read.held], asked
+
+
+def _names_given(interp: RunView, call: m.Call) -> list[Any]:
+    """The arguments of a call to a library that do nothing but name what it makes or writes."""
+    api = called_api(interp, call)
+    entry = interp.kb.role(api, "named-by") if api else None
+    if entry is None or not all_hold(written_arguments(interp, call), entry.when):
+        return []
+    found: list[Any] = [one for one in call.keywords if one.name in (entry.arg, *entry.more)]
+    by_place = argument_node(call, entry.arg, entry.pos)
+    return found if by_place is None else [*found, by_place]
+
+
+def _decides_none(interp: RunView, expr: m.Expr, role: Role, depth: int = 0) -> list[m.Expr]:
+    """The expressions that decide whether something is None."""
+    if isinstance(expr, m.IfExp):
+        either = [
+            each for one in (expr.body, expr.orelse) for each in _decides_none(interp, one, role, depth)
+        ]
+        return [expr.test, *either]
+    if isinstance(expr, m.BoolOp):
+        return [expr.left, *_decides_none(interp, expr.right, role, depth)]
+    if is_none(expr) or isinstance(expr, _NEVER_NONE) or v.is_none(interp.value_of(expr)) is False:
+        return []
+    given = list(_values(interp, expr.id, role)) if isinstance(expr, m.Name) else []
+    if not given or depth == _DEPTH or any(part is not None for _, part in given):
+        return [expr]
+    return [each for one, _ in given for each in _decides_none(interp, one, role, depth + 1)]
 
 
 def _item_of_call(node: Any) -> m.Call | None:

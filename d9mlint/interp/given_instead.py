@@ -19,8 +19,17 @@ from d9mlint.interp.devices import DEVICE, named, selects
 from d9mlint.interp.heap import HEAP
 from d9mlint.interp.known_attributes import has
 from d9mlint.interp.library_modules import is_module, makes_module
+from d9mlint.interp.read_back import is_read_back
 from d9mlint.interp.shapes import form
-from d9mlint.interp.tensors import LOADING, by_call, gone_on_with, in_place_of, is_switch, loaded_by_call
+from d9mlint.interp.tensors import (
+    LOADING,
+    by_call,
+    gone_on_with,
+    in_place_of,
+    is_switch,
+    loaded_by_call,
+    loaded_item,
+)
 
 if TYPE_CHECKING:
     from d9mlint.interp.heap import Activation
@@ -84,6 +93,8 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str, si
         return _one_of(kept, called, option)
     if isinstance(kept, (*FUNCTIONS, v.Ext)) and _are_called(interp, kept, called):
         return _one_of(kept, called, option)
+    for key, one, another in list(_read_numbers(interp, kept, other)):
+        kept.items[key] = unless_option(interp, one, another, option, since)
     meant = _on_device(interp, kept, other, option)
     if interp.orders.any:
         meant = interp.orders.carried(meant, interp.orders.behind_options(other))
@@ -125,9 +136,21 @@ def _elements(kept: v.Value, other: v.Value) -> Iterator[tuple[v.Value, v.Value]
         yield from zip(kept.elts, other.elts, strict=True)
 
 
-def numbers_gone_on_with(kept: v.Value, other: v.Value, option: str) -> Iterator[str]:
+def _read_numbers(interp: Interp, kept: v.Value, other: v.Value) -> Iterator[tuple[Any, v.Lit, v.Obj]]:
+    """The numbers in a dictionary in the place of which all that a file holds stands, with their keys and what the file
+    holds under these."""
+    files = [one for one in v.alternatives(other) if isinstance(one, v.Obj)]
+    for key, one in kept.items.items() if isinstance(kept, v.Mapping) and files else ():
+        if not isinstance(one, v.Lit) or type(one.value) is not int:
+            continue
+        for file in files:
+            if file.api in LOADING or is_read_back(interp, file, v.Lit(key)):
+                yield key, one, loaded_item(v.Obj("?", "?"), v.Lit(key), file)
+
+
+def numbers_gone_on_with(interp: Interp, kept: v.Value, other: v.Value, option: str) -> Iterator[str]:
     """The flags of a path on which a number of a loaded file stands in the place of one that is known, if an option says
-    what to load; also in the same place of a tuple."""
+    what to load; also in the same place of a tuple, or under the same key of a dictionary."""
     flag = gone_on_with(kept, other, option)
     if flag and isinstance(kept, v.Lit):
         yield flag
@@ -135,12 +158,14 @@ def numbers_gone_on_with(kept: v.Value, other: v.Value, option: str) -> Iterator
         if reader := loaded_by_call(other):
             yield by_call(flag, reader)
     for one, another in _elements(kept, other):
-        yield from numbers_gone_on_with(one, another, option)
+        yield from numbers_gone_on_with(interp, one, another, option)
+    for _, number, read in _read_numbers(interp, kept, other):
+        yield from numbers_gone_on_with(interp, number, read, option)
 
 
 def goes_on_with_numbers(interp: Interp, kept: v.Value, other: v.Value, option: str) -> bool:
     """Whether there are such numbers in what a function, or an expression, gives; the flags are set."""
-    flags = list(numbers_gone_on_with(kept, other, option))
+    flags = list(numbers_gone_on_with(interp, kept, other, option))
     for flag in flags:
         interp.flag(flag, interp.statement)
     return bool(flags)

@@ -1273,6 +1273,7 @@ class Interp:
         left = 0
         spans: list[tuple[int, int, int]] = []
         added: list[Access] = []
+        replaced: list[tuple[Access, v.Value]] = []
         by_default: Overwritten = {}
         modes: Overwritten = {}
         began_with, outer_began = len(frame.returns), self.branch_began
@@ -1298,6 +1299,9 @@ class Interp:
                 HEAP.stop_noting(overwritten)
                 join_modes(self, overwritten, born)
                 added += self._put_defaults(overwritten, born, option)
+                if option:
+                    known = [one for one in overwritten.values() if one[0].birth < born]
+                    replaced += [(one, at(*one[:4])) for one in known]
                 self.asides.pop()
                 if option and HEAP.clock > born and not self.importing:
                     given_instead.made(self, option, born)
@@ -1312,13 +1316,13 @@ class Interp:
                 if keep is None:
                     self.branch_began = self.branching, began
                     modes = HEAP.watch(MODES)
-                elif added:
+                elif added or replaced:
                     by_default = HEAP.note_overwritten()
                 run()
                 if keep is None:
                     HEAP.stop_watching()
                     join_modes(self, modes, began)
-                elif added:
+                elif added or replaced:
                     HEAP.stop_noting(by_default)
                 self.branch_began = outer_began
                 left = jumped
@@ -1330,6 +1334,11 @@ class Interp:
             if (id(access[2]), access[3]) in by_default:
                 # It is there in both cases.
                 HEAP.put(access, present(at(*access[:4])))
+        for access, value in replaced:
+            kept = at(*access[:4])
+            if (id(access[2]), access[3]) in by_default and is_switch(kept) and not v.same(kept, value):
+                # Both have written there: nothing by default, and what the option asks for.
+                HEAP.put(access, given_instead.switch(self, kept, value, option))
         self.branch_number = outer_number
         self.branching -= keep is None
         if option:
@@ -1355,9 +1364,9 @@ class Interp:
                     for name, value in other_vars.items():
                         kept = merged.setdefault(name, value)
                         if kept is not value and value is not before_vars.get(name):
+                            flags.update(numbers_gone_on_with(self, kept, value, option))
                             since = HEAP.clock if kept is before_vars.get(name) else 0
                             merged[name] = unless_option(self, kept, value, option, since)
-                            flags.update(numbers_gone_on_with(kept, value, option))
         else:
             state = join_states([s for s, _ in outcomes])
             merged = _join_vars([vs for s, vs in outcomes if s.alive] or [vs for _, vs in outcomes])
@@ -1430,9 +1439,9 @@ class Interp:
             for name, kept in one.variables.items():
                 value = frame.env.vars.get(name, kept)
                 if value is not kept:
-                    frame.env.vars[name] = unless_option(self, kept, value, one.option)
-                    for flag in numbers_gone_on_with(kept, value, one.option):
+                    for flag in numbers_gone_on_with(self, kept, value, one.option):
                         self.flag(flag, self.statement)
+                    frame.env.vars[name] = unless_option(self, kept, value, one.option)
 
     def may_happen(self, runs: list[Callable[[], None]]) -> None:
         """Run calls that may happen or not. What they do is seen, but none of them seeds an RNG, switches a mode on

@@ -10,22 +10,23 @@ from d9mlint.interp import values as v
 STEPS = "@steps"
 """Attribute of an object of a library that has taken a step with the parameters it was made of."""
 _STEP = "step"
-_KNOWN = "torch."
-"""What PyTorch itself makes is known by its type."""
+_KNOWN = "torch.optim."
+"""The optimizers and schedulers of PyTorch are known by their type."""
 _GROUP = "params"
 """The key of a group of parameters under which they stand."""
 _DEEPEST = 4
 
 
 def take_step(owner: v.Value, name: str, args: v.Args) -> None:
-    """A method is called: one of an object that was made of parameters may be a step of an optimizer. What is given
-    parameters in each step averages them."""
-    if name != _STEP or not isinstance(owner, v.Obj) or owner.owner is not None or owner.type != owner.api:
+    """A method is called: one of an object that was made of parameters may be a step of an optimizer, and so may be one
+    that is given such an object, as that of a scaler of losses. What is given parameters in each step averages them."""
+    if name != _STEP or _given_parameters(args):
         return
-    if owner.api.startswith(_KNOWN):
-        return
-    if STEPS not in owner.attrs and _given_parameters(owner.args) and not _given_parameters(args):
-        owner.attrs[STEPS] = v.TRUE
+    for one in (owner, *args.values()):
+        if not isinstance(one, v.Obj) or one.owner is not None or one.type != one.api:
+            continue
+        if not one.api.startswith(_KNOWN) and STEPS not in one.attrs and _given_parameters(one.args):
+            one.attrs[STEPS] = v.TRUE
 
 
 def _given_parameters(args: v.Args) -> bool:

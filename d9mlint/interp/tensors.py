@@ -777,7 +777,9 @@ def freeze(interp: Interp, module: v.Value, wanted: v.Value) -> None:
     """The parameters of a module require grad from now on, or do not: ``requires_grad_(wanted)``."""
     known = v.truth(wanted)
     for one in v.alternatives(module):
-        frozen: v.Value = v.UNKNOWN if known is None or is_in_doubt(interp, birth_of(one)) else v.Lit(not known)
+        frozen: v.Value = (
+            v.UNKNOWN if known is None or is_in_doubt(interp, birth_of(one)) else v.Lit(not known)
+        )
         if isinstance(one, (v.Inst, v.Obj)):
             _freeze(one, frozen, v.Lit(HEAP.clock), 0)
         elif isinstance(one, v.Member) and isinstance(one.owner, v.Obj):

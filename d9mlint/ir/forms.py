@@ -6,7 +6,7 @@ from typing import Any
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memoized
-from d9mlint.ir.traversal import called_name, nodes, parents
+from d9mlint.ir.traversal import called_name, is_none, nodes, parents
 
 FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "requires_grad"})
 """Attributes of arrays that say nothing of their elements."""
@@ -117,6 +117,13 @@ def only_form(node: Any) -> bool:
     return isinstance(node, m.Call) and (called_name(node) in _OF_FORM or only_form(node.func))
 
 
+def asked_if_none(test: Any) -> m.Expr | None:
+    """What a comparison asks of nothing but whether it is None; None for any other expression."""
+    if isinstance(test, m.Compare) and len(test.ops) == 1 and test.ops[0] in ("is", "is not"):
+        return test.left if is_none(test.comparators[0]) else None
+    return None
+
+
 def tests_form_only(function: m.Function) -> bool:
     """Whether a function is a test that asserts nothing but the form of what it computes: shapes, lengths, types, the keys
     that a mapping has, and whether something is None."""
@@ -143,7 +150,7 @@ def _is_form(test: m.Expr) -> bool:
         if len(test.ops) == 1 and test.ops[0] in ("in", "not in"):
             return isinstance(test.left, m.Const) and isinstance(test.left.value, str)
         if len(test.ops) == 1 and test.ops[0] in ("is", "is not"):
-            return isinstance(test.comparators[0], m.Const) and test.comparators[0].value is None
+            return asked_if_none(test) is not None
         return any(map(_of_form, sides)) and all(_of_form(one) or _is_fixed(one) for one in sides)
     return isinstance(test, m.Call) and only_form(test)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Container, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from d9mlint.ir import nodes as m
+from d9mlint.ir.forms import asked_if_none
 from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import children, nodes
 
@@ -13,18 +14,25 @@ _UNFOLLOWED = (m.FunctionDef, m.ClassDef, m.ScopeDecl, m.Match, m.Try, m.Walrus)
 """What may have a result depend on more than what is computed for it, and where."""
 
 
-def read_by_result(function: m.Function, part: int | None = None) -> set[str] | None:
+class Read(NamedTuple):
+    """On which variables a result depends: on what they hold, or only on whether that is None."""
+
+    held: set[str]
+    if_none: set[str]
+
+
+def read_by_result(function: m.Function, part: int | None = None) -> Read | None:
     """The variables of a function from which is computed what it returns, or the item of the number ``part`` of it, and
     those that decide what is returned; None where that is not followed."""
     if any(isinstance(one, _UNFOLLOWED) for one in nodes(function.body)):
         return None
     own = own_names(function)
-    read: set[str] = set()
+    read = Read(set(), set())
     before = -1
-    while len(read) > before:
-        before = len(read)
+    while len(read.held) > before:
+        before = len(read.held)
         _read(function.body, read, own, part)
-    return read
+    return Read(read.held, read.if_none - read.held)
 
 
 def returned(value: m.Expr | None, part: int | None) -> m.Expr | None:
@@ -34,7 +42,7 @@ def returned(value: m.Expr | None, part: int | None) -> m.Expr | None:
     return value.elts[part] if -len(value.elts) <= part < len(value.elts) else value
 
 
-def _read(body: Iterable[m.Stmt], read: set[str], own: frozenset[str], part: int | None) -> bool:
+def _read(body: Iterable[m.Stmt], read: Read, own: frozenset[str], part: int | None) -> bool:
     """Add what statements read for the result; whether it depends on any of them."""
     matters = False
     for stmt in body:
@@ -46,11 +54,11 @@ def _read(body: Iterable[m.Stmt], read: set[str], own: frozenset[str], part: int
             matters = True
         elif isinstance(stmt, (m.Assign, m.AnnAssign, m.AugAssign)):
             targets = stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]
-            if not read.isdisjoint(_roots(targets)):
+            if not read.held.isdisjoint(_roots(targets)):
                 found = [stmt.value, *targets]
         elif isinstance(stmt, m.ExprStmt):
             # A call may change what it is given.
-            if not read.isdisjoint(_roots(_handed(stmt.value))):
+            if not read.held.isdisjoint(_roots(_handed(stmt.value))):
                 found = [stmt.value]
         elif isinstance(stmt, (m.If, m.While)):
             inside = _read(stmt.body, read, own, part)
@@ -58,16 +66,22 @@ def _read(body: Iterable[m.Stmt], read: set[str], own: frozenset[str], part: int
                 found = [stmt.test]
         elif isinstance(stmt, m.For):
             inside = _read(stmt.body, read, own, part)
-            if _read(stmt.orelse, read, own, part) or inside or not read.isdisjoint(_roots([stmt.target])):
+            if (
+                _read(stmt.orelse, read, own, part)
+                or inside
+                or not read.held.isdisjoint(_roots([stmt.target]))
+            ):
                 found = [stmt.iter]
         elif isinstance(stmt, m.With):
             inside = _read(stmt.body, read, own, part)
-            if inside or not read.isdisjoint(_roots([one.target for one in stmt.items])):
+            if inside or not read.held.isdisjoint(_roots([one.target for one in stmt.items])):
                 found = [one.context for one in stmt.items]
         if found:
             matters = True
             # A call changes none of the modules and functions that it names.
-            read |= _roots(found) & own
+            tested = {id(one) for test in nodes(found) if (one := asked_if_none(test)) is not None}
+            read.held.update(_roots(found, tested) & own)
+            read.if_none.update(_roots(found) & own)
     return matters
 
 
@@ -83,6 +97,8 @@ def _handed(expr: Any) -> Iterator[Any]:
             stack.extend(children(node))
 
 
-def _roots(expressions: Iterable[Any]) -> set[str]:
+def _roots(expressions: Iterable[Any], without: Container[int] = ()) -> set[str]:
+    """The variables in expressions, but for variables ``without``, by the ids of their nodes."""
     given = [one for one in expressions if one is not None]
-    return {one.id.partition(".")[0] for one in nodes(given) if isinstance(one, m.Name)}
+    names = (one for one in nodes(given) if isinstance(one, m.Name) and id(one) not in without)
+    return {one.id.partition(".")[0] for one in names}

@@ -89,9 +89,36 @@ def _is_assigned(loop: Loop, name: m.Name) -> bool:
 
 
 def counter_of(run: RunView, loop: Loop) -> Start | None:
-    """The loaded number from which a loop over epochs or batches counts, in its own variable or by adding it."""
-    counters = [*counted_in(loop), *(begin for _, begin in counted_from(loop))]
+    """The loaded number from which a loop over epochs or batches counts, in its own variable or by adding it, or up to
+    which it does nothing."""
+    counters = [*counted_in(loop), *(begin for _, begin in counted_from(loop)), *_left_out_to(loop)]
     return _read([run.value_of(one) for one in counters])
+
+
+def _left_out_to(loop: Loop) -> Iterator[m.Expr]:
+    """What a ``for`` loop over numbers compares its number with to leave out the smaller ones: ``if epoch <= last:
+    continue``, also behind other tests."""
+    target = loop.stmt.target if isinstance(loop.stmt, m.For) else None
+    numbers = isinstance(loop.over, v.Obj) and loop.over.api in RANGES
+    open_ends = list(loop.stmt.body) if isinstance(target, m.Name) and numbers else []
+    while open_ends:
+        stmt = open_ends.pop()
+        if not isinstance(stmt, m.If):
+            continue
+        first = stmt.body[0]
+        if not isinstance(first, m.Jump) or first.kind != "continue":
+            open_ends.append(first)
+            continue
+        for one in nodes([stmt.test]):
+            if not isinstance(one, m.Compare) or len(one.ops) != 1:
+                continue
+            smaller, larger = one.left, one.comparators[0]
+            if one.ops[0] in (">", ">="):
+                smaller, larger = larger, smaller
+            elif one.ops[0] not in ("<", "<="):
+                continue
+            if isinstance(target, m.Name) and isinstance(smaller, m.Name) and smaller.id == target.id:
+                yield larger
 
 
 def counted_from(loop: Loop) -> Iterator[tuple[m.Name, m.Name]]:

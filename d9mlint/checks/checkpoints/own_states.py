@@ -73,6 +73,37 @@ def updated_by(run: RunView, cls: v.Cls, methods: Iterable[str]) -> set[str]:
     return updated - other - handled - {""}
 
 
+_TAKES = ("next", "pop", "popleft", "popitem")
+"""Functions and methods that take something out of what they are given, or called on."""
+
+
+def keeps_nothing(run: RunView, cls: v.Cls, name: str) -> bool:
+    """Whether a method of the program carries nothing in its object from one call to the next: what it reads there that
+    decides something, it has set before, or no method changes it."""
+    method = cls.find(name)
+    passes = _passes(run, cls, [name]) if isinstance(method, v.Func) else []
+    if not isinstance(method, v.Func) or not passes:
+        return False
+    for one in passes:
+        me = _me(one)
+        for call in nodes(one.fn.body):
+            if not isinstance(call, m.Call):
+                continue
+            taken = call.args if called_name(call) == _TAKES[0] else [call.func]
+            if called_name(call) == "super" or (
+                called_name(call) in _TAKES and any(own(part, me) for part in nodes(taken))
+            ):
+                return False
+        # A method of what it keeps may change that.
+        dropped = [stmt.value for stmt in statements(one.fn.body) if isinstance(stmt, m.ExprStmt)]
+        kept = [own(call.func, me) for call in dropped if isinstance(call, m.Call)]
+        if any(attribute and cls.find(attribute) is None for attribute in kept):
+            return False
+    carried_on = {attribute for one in passes for attribute in _changed(one)} - set(_set_first(cls, method))
+    carried_on.update(attribute for one in _others(cls, passes) for attribute in _changed(one))
+    return carried_on.isdisjoint(_used(passes))
+
+
 _SET_WEIGHTS = ("load_state_dict", "copy_", "lerp_", "lerp", "mul_")
 """Methods of models and of their weights that set them."""
 
@@ -255,15 +286,25 @@ def _parts(stmt: m.Stmt) -> Iterator[Any]:
         stack += [child for child in children(one) if id(child) not in inner]
 
 
-def _set_first(cls: v.Cls, method: v.Func, seen: tuple[m.Function, ...] = ()) -> Iterator[str]:
+def _set_first(cls: v.Cls, method: v.Func) -> Iterator[str]:
     """The attributes that a method sets in any case, before it names them."""
-    me, named = _me(method), set[str]()
-    for stmt in _in_turn(method.fn.body):
+    return _set_in(cls, _me(method), method.fn.body, (method.fn,))
+
+
+def _set_in(cls: v.Cls, me: str, body: list[m.Stmt], seen: tuple[m.Function, ...]) -> Iterator[str]:
+    """The same for a block of the methods ``seen``."""
+    named = set[str]()
+    for stmt in _in_turn(body):
         call = stmt.value if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call) else None
         if call is not None and isinstance(call.func, m.Name) and call.func.id.startswith(f"{me}."):
             other = cls.find(call.func.id.partition(".")[2])
-            if isinstance(other, v.Func) and other.fn is not method.fn and other.fn not in seen:
-                yield from (name for name in _set_first(cls, other, (*seen, method.fn)) if name not in named)
+            if isinstance(other, v.Func) and other.fn not in seen:
+                inner = _set_in(cls, _me(other), other.fn.body, (*seen, other.fn))
+                yield from (name for name in inner if name not in named)
+        if isinstance(stmt, m.If):
+            asked = {own(one, me) for one in nodes([stmt.test]) if isinstance(one, m.Name)}
+            either = set(_set_in(cls, me, stmt.body, seen)) & set(_set_in(cls, me, stmt.orelse, seen))
+            yield from sorted(either - named - asked)
         targets = _targets(stmt) if isinstance(stmt, m.Assign) else []
         plain = {id(one) for one in targets if isinstance(one, m.Name)}
         used = {own(one, me) for one in nodes([stmt]) if isinstance(one, m.Name) and id(one) not in plain}

@@ -125,9 +125,24 @@ class Resume(Rule):
         iterator = call.args.pos[0] if call.args.pos else None
         if not isinstance(iterator, v.Obj | v.Items) or not _gives_batches(iterator):
             return
-        loops = tuple(loop.key for loop in self.run.loops if iterator.birth < loop.start)
-        if loops:
-            self.streamed.add(loops)
+        loops = [loop for loop in self.run.loops if iterator.birth < loop.start]
+        if any(self._skips_to_position(loop) for loop in loops):
+            self.kept = True
+        elif loops:
+            self.streamed.add(tuple(loop.key for loop in loops))
+
+    def _skips_to_position(self, loop: Loop) -> bool:
+        """Whether a loop does nothing with batches by a number that was loaded, or that an option gives."""
+        tests: list[Any] = [
+            one.test
+            for one in loop.stmt.body
+            if isinstance(one, m.If) and any(_is_continue(x) for x in one.body)
+        ]
+        with self.run.in_frame(loop.frame):
+            return any(
+                isinstance(one, m.Name | m.Attr | m.Subscript) and _is_position(self.run.value_of(one))
+                for one in nodes(tests)
+            )
 
     @on(LoopEvent)
     def loop(self, event: LoopEvent) -> None:
@@ -486,7 +501,11 @@ def _compared(test: m.Expr) -> list[m.Expr]:
 
 def _skips_by_hand(stmt: m.For) -> bool:
     """Whether a loop over batches passes over some of them."""
-    return any(isinstance(node, m.Jump) and node.kind == "continue" for node in nodes(list(stmt.body)))
+    return any(map(_is_continue, nodes(list(stmt.body))))
+
+
+def _is_continue(node: Any) -> bool:
+    return isinstance(node, m.Jump) and node.kind == "continue"
 
 
 def _passed_over(rule: Rule, loop: Loop) -> None:
@@ -575,7 +594,7 @@ _BELOW, _ABOVE = ("<", "<="), (">", ">=")
 
 def _limits(stmt: m.If, counter: str, last: bool) -> list[tuple[m.Name | m.Attr, list[Any]]]:
     """What a test compares the counter with where batches below it are passed over, with all parts of the test."""
-    continues = len(stmt.body) == 1 and isinstance(stmt.body[0], m.Jump) and stmt.body[0].kind == "continue"
+    continues = len(stmt.body) == 1 and _is_continue(stmt.body[0])
     if not continues and (not last or stmt.orelse):
         return []
     parts: list[Any] = []

@@ -23,7 +23,7 @@ from d9mlint.checks.checkpoints.made_later import MadeLater
 from d9mlint.checks.checkpoints.own_draws import OwnDraws
 from d9mlint.checks.checkpoints.own_states import carried as own_state
 from d9mlint.checks.checkpoints.own_states import counted as counted_by
-from d9mlint.checks.checkpoints.own_states import named_elsewhere
+from d9mlint.checks.checkpoints.own_states import keeps_nothing, named_elsewhere
 from d9mlint.checks.checkpoints.own_states import own as own_part
 from d9mlint.checks.checkpoints.reordered import reordered
 from d9mlint.checks.checkpoints.rounds import InRound, in_round, is_never
@@ -576,7 +576,7 @@ class Checkpoints(
             if not made_here and continues_from_epoch(self.run, call):
                 # Where it is made from nothing elsewhere, the run is a new one.
                 self.goes_on = True
-            elif not made_here and not self._is_stateless(call):
+            elif not made_here and not self._is_stateless(call) and not self._reads_its_number():
                 self._made("scheduler", call.node)
             if call.api.endswith(".step") and self._only_counts(call):
                 self.forwarded = True
@@ -666,6 +666,14 @@ class Checkpoints(
             file, name, classes, option = self.scalers[made]
             if self.run.reads_attribute(file, name, classes):
                 self._used("scaler", option)
+
+    def _reads_its_number(self) -> bool:
+        """Whether the constructor that runs is that of a class of the program whose steps take what they need from the
+        optimizer, or from what they are given: nothing of it is kept in the scheduler."""
+        func = self.run.frame.func
+        if func is None or func.fn.name != "__init__" or not isinstance(func.receiver, v.Inst):
+            return False
+        return keeps_nothing(self.run, func.receiver.cls, "step")
 
     def _made(self, what: str, node: Any) -> None:
         """What has a state is made, in each round of the loops around it if that is in no branch."""

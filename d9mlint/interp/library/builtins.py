@@ -103,7 +103,7 @@ from d9mlint.interp.order_inside import order_inside, sets_in
 from d9mlint.interp.order_kinds import HASHING, counted, is_text, numbers_of, one_of, sample
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
-from d9mlint.interp.tensors import LOADED_AS, READ, detached, freeze, require
+from d9mlint.interp.tensors import LOADED_AS, READ, detached, freeze, loaded_as, require
 from d9mlint.interp.text import written
 from d9mlint.interp.unbound import elements_given
 from d9mlint.interp.usage import set_training
@@ -212,11 +212,25 @@ def _convert(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
     if part is not None:
         return part
     if api == NUMBER and isinstance(node, m.Call) and _is_read(interp, _given(interp, node.args[:1])):
-        number = v.Obj(api, "", args, node)
-        number.file = interp.frame.file
-        number.attrs[LOADED_AS] = READ
-        return number
+        return _read_number(interp, args, node)
     return None
+
+
+def _read_number(interp: Interp, args: v.Args, node: Any) -> v.Obj:
+    """A number that stands in a text."""
+    number = v.Obj(NUMBER, "", args, node)
+    number.file = interp.frame.file
+    number.attrs[LOADED_AS] = READ
+    return number
+
+
+def _chosen(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
+    """The largest, or smallest, of numbers that stand in texts."""
+    given = args.pos[0] if len(args.pos) == 1 and not args.star else None
+    held = given.elts if isinstance(given, v.Items) else []
+    if not held or any(loaded_as(one) is not READ for one in held):
+        return None
+    return _read_number(interp, v.Args([]), node)
 
 
 def _is_text(value: v.Value) -> bool:
@@ -1678,6 +1692,8 @@ MODELS: dict[str, Model] = {
     "math.ceil": shares.rounded_up,
     HASHING: _hash,
     "builtins.len": _len,
+    "builtins.max": _chosen,
+    "builtins.min": _chosen,
     "builtins.list": _sequence("l"),
     "builtins.tuple": _sequence("t"),
     "builtins.set": _sequence("s"),
