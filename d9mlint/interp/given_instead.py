@@ -87,8 +87,9 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str) ->
         return _one_of(kept, other, option)
     if isinstance(kept, (*FUNCTIONS, v.Ext)) and _are_called(interp, kept, other):
         return _one_of(kept, other, option)
-    for key, one, another in list(_read_numbers(interp, kept, other)):
-        kept.items[key] = unless_option(interp, one, another, option)
+    if isinstance(kept, v.Mapping):
+        for key, one, another in list(_read_numbers(interp, kept, other)):
+            kept.items[key] = unless_option(interp, one, another, option)
     meant = _on_device(interp, kept, other, option)
     if interp.orders.any:
         meant = interp.orders.carried(meant, interp.orders.behind_options(other))
