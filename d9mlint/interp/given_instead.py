@@ -93,8 +93,9 @@ def unless_option(interp: Interp, kept: v.Value, other: v.Value, option: str, si
         return _one_of(kept, called, option)
     if isinstance(kept, (*FUNCTIONS, v.Ext)) and _are_called(interp, kept, called):
         return _one_of(kept, called, option)
-    for key, one, another in list(_read_numbers(interp, kept, other)):
-        kept.items[key] = unless_option(interp, one, another, option, since)
+    if isinstance(kept, v.Mapping):
+        for key, one, another in list(_read_numbers(interp, kept, other)):
+            kept.items[key] = unless_option(interp, one, another, option, since)
     meant = _on_device(interp, kept, other, option)
     if interp.orders.any:
         meant = interp.orders.carried(meant, interp.orders.behind_options(other))
