@@ -103,7 +103,7 @@ def _left_out_to(loop: Loop) -> Iterator[m.Expr]:
     open_ends = list(loop.stmt.body) if isinstance(target, m.Name) and numbers else []
     while open_ends:
         stmt = open_ends.pop()
-        if not isinstance(stmt, m.If):
+        if not isinstance(stmt, m.If) or not stmt.body:
             continue
         first = stmt.body[0]
         if not isinstance(first, m.Jump) or first.kind != "continue":
