@@ -79,7 +79,8 @@ def _read(body: Iterable[m.Stmt], read: Read, own: frozenset[str], part: int | N
         if found:
             matters = True
             # A call changes none of the modules and functions that it names.
-            tested = {id(one) for test in nodes(found) if (one := asked_if_none(test)) is not None}
+            given = [one for one in found if one is not None]
+            tested = {id(one) for test in nodes(given) if (one := asked_if_none(test)) is not None}
             read.held.update(_roots(found, tested) & own)
             read.if_none.update(_roots(found) & own)
     return matters
