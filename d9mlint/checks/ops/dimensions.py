@@ -3,7 +3,7 @@ unpacked (``b, t, d = x.shape``), or a second dimension is named (``x.gather(1, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from d9mlint.checks.base import argument_node, called_api
@@ -16,7 +16,8 @@ from d9mlint.ir.traversal import called_name, nodes, whole_number
 from d9mlint.knowledge.schema import OpEntry, RoleEntry
 
 _SIZES = (".shape", ".size")
-_STEPS = 6
+_ELEMENTWISE = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+_STEPS = 12
 """So many values are followed that have as many dimensions as each other."""
 
 
@@ -27,15 +28,18 @@ def has_more(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
         return False
     if not any(test.rank == 1 and test.along is not None for test in entry.when):
         return False
-    return _Function(run, func.fn.body).has_second(call.node, _STEPS)
+    return _Function(run, func.fn).has_second(call.node, _STEPS)
 
 
 class _Function:
     """What the body of a function says of the dimensions of its variables."""
 
-    def __init__(self, run: RunView, body: Iterable[m.Stmt]) -> None:
+    def __init__(self, run: RunView, function: m.Function) -> None:
         self._run = run
-        self._nodes = list(nodes(list(body)))
+        self._nodes = list(nodes(function.body))
+        self._params = {one.name for one in function.params}
+        # Variables that have them where what is assigned to them has.
+        self._assumed: set[str] = set()
 
     def has_second(self, node: m.Expr, left: int) -> bool:
         """Whether the value of an expression has two dimensions or more. A name stands for one value in the function."""
@@ -45,11 +49,31 @@ class _Function:
             first = self._kept(node)
             if self._names_second(node) or (first is not None and self.has_second(first, left - 1)):
                 return True
-            return any(self._is_known(name, left - 1) for name in self._names_of(node))
+            return any(
+                self._is_known(name, left - 1) for name in self._names_of(node) if name not in self._assumed
+            )
+        if isinstance(node, m.Subscript):
+            # Each slice leaves a dimension.
+            index = (
+                node.index.elts if isinstance(node.index, m.Seq) and node.index.kind == "t" else [node.index]
+            )
+            slices = sum(isinstance(part, m.Slice) for part in index)
+            return slices > 1 or (slices == len(index) and self.has_second(node.value, left - 1))
+        if isinstance(node, m.BinOp) and node.op in _ELEMENTWISE:
+            return any(self.has_second(side, left - 1) for side in (node.left, node.right))
         return isinstance(node, m.Name) and "." not in node.id and self._is_known(node.id, left)
 
     def _is_known(self, name: str, left: int) -> bool:
+        if name in self._assumed:
+            return True
         values = [one for one in self._nodes if isinstance(one, m.Assign) and name in _targets(one)]
+        if values and left and name not in self._params:
+            # It has them at first, and what is computed from it has.
+            self._assumed.add(name)
+            given = all(self.has_second(one.value, left - 1) for one in values)
+            self._assumed.discard(name)
+            if given:
+                return True
         looked_at = (
             below.id
             for one in self._nodes
@@ -68,7 +92,9 @@ class _Function:
                 return True
             # A value with as many dimensions as this one.
             if self._kept(one) is not None and any(
-                self._is_known(other, left - 1) for other in self._names_of(one) if other != name
+                self._is_known(other, left - 1)
+                for other in self._names_of(one)
+                if other not in {name, *self._assumed}
             ):
                 return True
         return False
@@ -118,7 +144,7 @@ class _Function:
         name = called_api(self._run, node) if isinstance(node.func, m.Name) else ""
         method = kb.tensor(name) is None
         entry = kb.tensor(f"{TENSOR}.{called_name(node)}" if method else name)
-        if entry is None or entry.sizes != "input":
+        if entry is None or entry.sizes not in ("input", "rank"):
             return None
         others = node.args if method else node.args[1:]
         if any(whole_number(one) is None for one in others):
