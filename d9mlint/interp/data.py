@@ -1164,7 +1164,7 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
     held = _under_unknown_keys(value)
     # What is looked up in is not empty.
     held = [x for x in held if not isinstance(x, v.Mapping) or x.items or x.open] or held
-    held = [x for one in held for x in _sets_in(one) or (one,)]
+    held = [_any_number(x) for one in held for x in _sets_in(one) or (one,)]
     known = all(
         shapes.form(x) != shapes.NOTHING
         or _is_arbitrary(x)
@@ -1192,6 +1192,14 @@ def at_unknown_key(interp: Interp, value: v.Mapping) -> v.Value:
         for x in (one, *_sets_within(one))
     )
     return v.join((*held, v.UNKNOWN) if bare else held)
+
+
+def _any_number(value: v.Value) -> v.Value:
+    """Some number of the kind of one that was put under an unknown key: under other keys there may be others."""
+    known = type(value.value) if isinstance(value, v.Lit) and not value.option else None
+    if known is int or known is float:
+        return v.Obj(shapes.NUMBER if known is int else _FRACTION)
+    return value
 
 
 def _sets_in(value: v.Value) -> list[v.Value]:
