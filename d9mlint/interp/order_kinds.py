@@ -58,7 +58,9 @@ def kind_of_elements(interp: Interp, value: v.Value, node: m.Expr | None = None,
     if isinstance(value, v.Member):
         return _of_attribute(interp, value) or _of_column(interp, value.owner, value.name, depth)
     if isinstance(value, v.AnyOf):
-        kinds = {kind_of_elements(interp, one, node, depth + 1) for one in value.values}
+        # A list that is empty has none.
+        several = [one for one in value.values if not isinstance(one, v.Items) or one.open or one.elts]
+        kinds = {kind_of_elements(interp, one, node, depth + 1) for one in several}
         return kinds.pop() if len(kinds) == 1 else ""
     if value is v.UNKNOWN and node is not None:
         return annotated_kinds.of_parameter(interp, node, inside=True) or (NUMBER if _is_column(node) else "")
