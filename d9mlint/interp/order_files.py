@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_CALLS = 6
 _EXTENSION = re.compile(r".*\.[A-Za-z]\w{1,5}")
 NUMBERED = "index"
+"""The kind of the order that the number of an element has."""
 
 
 def is_shared(interp: Interp, owner: v.Value, node: Any) -> bool:
