@@ -10,7 +10,7 @@ from d9mlint.interp.number_uses import is_computed_with_number, is_number, same,
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
 from d9mlint.ir.scopes import names_assigned
-from d9mlint.ir.traversal import nodes
+from d9mlint.ir.traversal import loop_elements, nodes
 
 _SAME_ELEMENTS = frozenset({"set", "frozenset", "list", "tuple", "sorted", "reversed", "tqdm"})
 _DEPTH = 4
@@ -39,27 +39,21 @@ def _found(body: list[m.Stmt]) -> Iterator[str]:
     for one in nodes(body):
         pairs: list[tuple[str, m.Expr]] = []
         if isinstance(one, m.For):
+            assigned_inside = names_assigned(one.body)
             pairs = [
-                pair for pair in _elements(one.target, one.iter) if pair[0] not in names_assigned(one.body)
+                (target.id, over)
+                for target, over in loop_elements(one.target, one.iter)
+                if target.id not in assigned_inside
             ]
         elif isinstance(one, m.Comp):
-            pairs = [pair for part in one.generators for pair in _elements(part.target, part.iter)]
+            pairs = [
+                (target.id, over)
+                for part in one.generators
+                for target, over in loop_elements(part.target, part.iter)
+            ]
         for name, over in pairs:
             if any(_is_used_as_number(used, name) for used in nodes([one])):
                 yield from _containers(assigned, over)
-
-
-def _elements(target: m.Expr, over: m.Expr) -> Iterator[tuple[str, m.Expr]]:
-    """The variables that stand for the elements of something in a loop, with what they are elements of."""
-    called = over.func.id if isinstance(over, m.Call) and isinstance(over.func, m.Name) else ""
-    given = over.args if isinstance(over, m.Call) else []
-    if isinstance(target, m.Seq) and called == "enumerate" and len(target.elts) == 2 and given:
-        yield from _elements(target.elts[1], given[0])
-    elif isinstance(target, m.Seq) and called == "zip" and len(target.elts) == len(given):
-        for part, one in zip(target.elts, given, strict=True):
-            yield from _elements(part, one)
-    elif isinstance(target, m.Name) and called not in ("enumerate", "zip"):
-        yield target.id, over
 
 
 def _is_used_as_number(node: Any, name: str) -> bool:

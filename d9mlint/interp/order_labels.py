@@ -63,7 +63,7 @@ def are_by_label(interp: Interp, call: m.Call, fn: m.Function) -> bool:
 
 
 def _attributes(node: Any, fn: m.Function) -> tuple[Any, list[str], Any]:
-    """The outermost expression that takes nothing but attributes of another one, their names, and what it stands in."""
+    """The outermost expression that takes nothing but attributes of a node, their names, and what it stands in."""
     above = parents(fn)
     names = node.id.split(".")[1:] if isinstance(node, m.Name) else []
     user = above.get(id(node))

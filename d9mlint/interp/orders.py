@@ -92,7 +92,8 @@ if TYPE_CHECKING:
     from d9mlint.knowledge.schema import OrderEntry
     from d9mlint.project.modules import ModuleFile
 
-SEQUENCE, NESTED, INNER, INDEX, HASH = "sequence", "nested", "inner", "index", "hash"
+SEQUENCE, NESTED, INNER, HASH = "sequence", "nested", "inner", "hash"
+INDEX = order_files.NUMBERED
 """What is arbitrary: the order of the elements; that and the order in each element; only the latter; a number; a
 value of ``hash``."""
 

@@ -236,7 +236,7 @@ def is_tensor(interp: Interp, api: str, known: bool) -> bool:
     if entry is None or api in _TENSOR_CLASSES:
         return known or entry is not None
     # Classes of `torch.nn` make modules, which give tensors when they are called.
-    is_class = api.startswith("torch.nn.") and api.rpartition(".")[2][:1].isupper()
+    is_class = api.startswith("torch.nn.") and v.names_class(api)
     return entry.grad != "weights" and not (is_class or entry.module)
 
 
@@ -480,11 +480,13 @@ def are_all_different(interp: RunView, numbers: v.Value | None, depth: int = 0) 
     if depth > _CONVERSIONS:
         return False
     if isinstance(numbers, v.Items):
-        if not numbers.open and numbers.elts:
-            return numbers.kind == "s" or shapes.are_positions_known(numbers.elts)
+        if numbers.kind == "s":
+            return True
+        if not numbers.open:
+            return bool(numbers.elts) and shapes.are_positions_known(numbers.elts)
         # What a comprehension gives that takes each element as it is.
-        one = numbers.elts[0] if numbers.open and len(numbers.elts) == 1 else None
-        return numbers.kind == "s" or (isinstance(one, v.Obj) and EACH_OF in one.attrs)
+        one = numbers.elts[0] if len(numbers.elts) == 1 else None
+        return isinstance(one, v.Obj) and EACH_OF in one.attrs
     if not isinstance(numbers, v.Obj) or numbers.api.startswith("?.") or WRITTEN in numbers.attrs:
         return False
     role = interp.kb.role(numbers.api, "all-different")

@@ -834,10 +834,15 @@ def _tuple_of_any(values: tuple[Value, ...]) -> Items | None:
     return Items("t", [candidates(places) for places in zip(*(one.elts for one in tuples), strict=True)])
 
 
+def names_class(name: str) -> bool:
+    """Whether a dotted name is written as those of classes are."""
+    return name.rpartition(".")[2][:1].isupper()
+
+
 def may_be_called(value: Value) -> bool:
     """Whether a value is a function, a class, or an object of a class that may have a method for calls, or may be."""
     if isinstance(value, Obj):
-        return value.type == value.api and value._form is None and value.api.rpartition(".")[2][:1].isupper()
+        return value.type == value.api and value._form is None and names_class(value.api)
     if isinstance(value, AnyOf):
         return any(map(may_be_called, value.values))
     return isinstance(value, (Func, Cls, Ext, Partial, Inst))
@@ -1054,10 +1059,7 @@ def is_none(value: Value) -> bool | None:
         return answers.pop() if len(answers) == 1 else None
     if isinstance(value, Obj):
         known = (
-            value.something
-            or value.type != value.api
-            or value.api in _NEVER_NONE
-            or value.api.rpartition(".")[2][:1].isupper()
+            value.something or value.type != value.api or value.api in _NEVER_NONE or names_class(value.api)
         )
         return False if known else None
     return False

@@ -16,7 +16,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import body_that_holds, memo, memoized
 from d9mlint.ir.growing import GROWING
 from d9mlint.ir.scopes import bound_by, own_names, target_names
-from d9mlint.ir.traversal import children, nodes, parents
+from d9mlint.ir.traversal import children, loop_elements, nodes, parents
 
 _BY_TEXT = frozenset({"locals", "globals", "vars", "eval", "exec", "dir"})
 """Functions that reach variables without naming them, where they are called,"""
@@ -340,31 +340,24 @@ def _grown(parts: Iterable[Any]) -> Iterator[str]:
 def _gone_through(parts: list[Any]) -> Iterator[str]:
     """The variables and attributes that loops go through of which they read no element."""
     every = list(nodes(parts))
-    pairs = [pair for one in every if isinstance(one, m.For) for pair in _elements(one.target, one.iter)]
+    pairs = [
+        (target.id, over.id if isinstance(over, m.Name) else f".{over.name}")
+        for one in every
+        if isinstance(one, m.For)
+        for target, over in loop_elements(one.target, one.iter)
+        if "." not in target.id and isinstance(over, (m.Name, m.Attr))
+    ]
     if not pairs or any(isinstance(one, _INNER) or _reaches_all(one) for one in every):
         return
     named = Counter(one.id.partition(".")[0] for one in every if isinstance(one, m.Name))
-    targets = Counter(target.id for target, _ in pairs)
+    targets = Counter(target for target, _ in pairs)
     for target, over in pairs:
-        if named[target.id] == targets[target.id]:
+        if named[target] == targets[target]:
             yield over
 
 
 _INNER = (m.FunctionDef, m.ClassDef, m.Lambda, m.ScopeDecl)
 """What may read variables of the function around it, or lets others read them."""
-
-
-def _elements(target: m.Expr, over: m.Expr) -> Iterator[tuple[m.Name, str]]:
-    """The variables that a loop gives elements, with the names of what these are elements of: of ``for k, (a, b) in
-    enumerate(zip(x, y))`` those are ``a`` with ``x`` and ``b`` with ``y``."""
-    if isinstance(over, m.Call) and isinstance(over.func, m.Name) and isinstance(target, m.Seq):
-        if over.func.id == "zip" and len(over.args) == len(target.elts):
-            for one, part in zip(target.elts, over.args, strict=True):
-                yield from _elements(one, part)
-        elif over.func.id == "enumerate" and over.args and len(target.elts) == 2:
-            yield from _elements(target.elts[1], over.args[0])
-    elif isinstance(target, m.Name) and "." not in target.id and isinstance(over, (m.Name, m.Attr)):
-        yield target, over.id if isinstance(over, m.Name) else f".{over.name}"
 
 
 def is_only_tested(facts: m.FileFacts, function: m.Function, name: str) -> bool:

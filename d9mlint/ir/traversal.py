@@ -87,6 +87,20 @@ def tries(loop: m.For | m.While) -> tuple[m.Try, ...]:
     return tuple(node for node in nodes(loop.body) if isinstance(node, m.Try))
 
 
+def loop_elements(target: m.Expr, over: m.Expr) -> Iterator[tuple[m.Name, m.Expr]]:
+    """The variables that stand for the elements of something in a loop, with what these are elements of: of ``for k, (a, b)
+    in enumerate(zip(x, y))`` those are ``a`` with ``x`` and ``b`` with ``y``."""
+    called = over.func.id if isinstance(over, m.Call) and isinstance(over.func, m.Name) else ""
+    given = over.args if isinstance(over, m.Call) else []
+    if isinstance(target, m.Seq) and called == "enumerate" and len(target.elts) == 2 and given:
+        yield from loop_elements(target.elts[1], given[0])
+    elif isinstance(target, m.Seq) and called == "zip" and len(target.elts) == len(given):
+        for part, one in zip(target.elts, given, strict=True):
+            yield from loop_elements(part, one)
+    elif isinstance(target, m.Name) and called not in ("enumerate", "zip"):
+        yield target, over
+
+
 def statements(body: Sequence[m.Stmt]) -> Iterator[m.Stmt]:
     """Some statements and all those in them, in source order within each block (not those of functions)."""
     for stmt in body:

@@ -180,6 +180,4 @@ _EPOCH_CALLS = (
 
 def _is_made(value: v.Value) -> bool:
     """Whether a value is an object of a library's class that the program makes."""
-    return (
-        isinstance(value, v.Obj) and made_at(value) is not None and value.api.rpartition(".")[2][:1].isupper()
-    )
+    return isinstance(value, v.Obj) and made_at(value) is not None and v.names_class(value.api)

@@ -906,7 +906,7 @@ def _is_overwritten(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
 
 
 def _is_computed_from(run: RunView, value: m.Expr, node: Any) -> bool:
-    """Whether an expression is another one, or is computed from it by functions of libraries alone that only compute."""
+    """Whether an expression is a given node, or is computed from it by functions of libraries that do nothing else."""
     function = running(run)
     above = parents(function) if function is not None else {}
     while node is not value:
@@ -1098,7 +1098,7 @@ def _device(interp: RunView, call: CallEvent) -> str:
 
 def _makes_layer(call: CallEvent) -> bool:
     """Whether a call makes an object of a class, which works when it is called."""
-    return call.owner is None and call.api.rpartition(".")[2][:1].isupper()
+    return call.owner is None and v.names_class(call.api)
 
 
 def _runs_later(interp: RunView, call: CallEvent) -> bool:
@@ -1405,7 +1405,7 @@ def _outside_gradients(interp: RunView, found: Candidate) -> bool:
     """Whether no gradient is taken of an op of TensorFlow: the program takes gradients in tapes alone, and it is
     in none."""
     # A layer is made in one place and called in others.
-    if found.entry.passes != "backward" or found.in_tape or found.api.rpartition(".")[2][:1].isupper():
+    if found.entry.passes != "backward" or found.in_tape or v.names_class(found.api):
         return False
     if ENTERED in interp.places or interp.switches.tf_graph:
         return False
@@ -1608,7 +1608,7 @@ _WITH_MODE = ("1.8", "1.13")
 def _unless_called(rule: Ops, found: Candidate) -> str:
     """That a layer of PyTorch is called nowhere in a program that trains nothing, where that is so."""
     made = (found.place.site.path, found.place.site.end)
-    is_layer = found.entry.at != "use" and found.api.rpartition(".")[2][:1].isupper()
+    is_layer = found.entry.at != "use" and v.names_class(found.api)
     trains = any(flag in rule.run.places for flag in (TORCH_TRAIN, TORCH_TRAIN_CPU))
     idle = is_layer and not trains and made not in rule.used and rule.run.entry is not None
     return NEVER_CALLS if idle and found.entry.library not in TF_LIBRARIES else ""

@@ -178,7 +178,7 @@ def is_unknown_result(run: RunView, obj: v.Obj) -> bool:
     # What a method of an object gives, as `cuda()`, is that object still.
     settled = obj.owner is None and _is_settled(run, obj.api, obj.args) is True
     known = (
-        obj.api.rpartition(".")[2][:1].isupper()
+        v.names_class(obj.api)
         or settled
         or _computes_elsewhere(run, obj)
         or _calls_what_is_followed(run, obj)

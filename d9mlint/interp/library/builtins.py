@@ -1181,7 +1181,7 @@ def _defined_in(module: v.Mod, items: bool) -> v.Value | None:
 
 def _may_be_looked_for(value: v.Value) -> bool:
     if isinstance(value, v.Ext):
-        return value.name.rpartition(".")[2][:1].isupper()
+        return v.names_class(value.name)
     return not isinstance(value, v.Mod)
 
 
@@ -1333,7 +1333,7 @@ def _self(interp: Interp, owner: v.Value, name: str, args: v.Args, node: Any) ->
 
 def _is_around_module(value: v.Obj) -> bool:
     """Whether an object of a class of a library was made with a module of the project: it is a module too."""
-    if value.type == TENSOR or value.owner is not None or not value.api.rpartition(".")[2][:1].isupper():
+    if value.type == TENSOR or value.owner is not None or not v.names_class(value.api):
         return False
     given = (one for held in value.args.values() for one in v.alternatives(held))
     return any(isinstance(one, v.Inst) and one.cls.find("forward") is not None for one in given)
