@@ -239,9 +239,18 @@ class Consumers:
         return True
 
     def _replaced(self, stmt: m.Assign, name: str) -> int | None:
-        """Where the next statement of the same block ends that stores something else in a variable; None for nowhere."""
-        block = self._block(stmt)
-        return self._next_store(block[next(k for k, other in enumerate(block) if other is stmt) + 1 :], name)
+        """Where the next statement ends that stores something else in a variable, of the same block or of the one around a
+        branch that goes on to there; None for nowhere."""
+        one: m.Stmt = stmt
+        while True:
+            block = self._block(one)
+            rest = block[next(k for k, other in enumerate(block) if other is one) + 1 :]
+            end = self._next_store(rest, name)
+            above = self._above.get(id(one))
+            leaves = any(isinstance(node, m.Jump) for node in nodes(rest))
+            if end is not None or leaves or not isinstance(above, (m.If, m.With)):
+                return end
+            one = above
 
     def _next_store(self, block: list[m.Stmt], name: str) -> int | None:
         """Where the first statement of a block ends that stores something in a variable; None for nowhere."""
