@@ -251,6 +251,8 @@ def dtype_of(entry: TensorEntry, old: Form, args: v.Args) -> str | None:
         return _literal(args.get("data", 0)).dtype or array_dtype(args.get("data", 0))
     if entry.sizes == "range":
         return _range_dtype(args)
+    if entry.dtype == "summed":
+        return "int64" if old.dtype is not None and is_dtype(old.dtype, "integer") else old.dtype
     if entry.dtype == "fractions":
         return old.dtype if old.dtype is not None and not is_dtype(old.dtype, "integer") else FLOATING
     return old.dtype if entry.dtype == "input" else entry.dtype or None

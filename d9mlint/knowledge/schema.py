@@ -1138,7 +1138,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     values are each for one number of dimensions. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
-    (``fractions``), or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
+    (``fractions``), that of ``summed`` numbers, int64 for integers, or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
     of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
