@@ -1467,6 +1467,14 @@ def _has_cpu_build(rule: Ops, library: str) -> bool:
     return library in TF_LIBRARIES and of_cpu_build(rule.run, "tensorflow")
 
 
+def _as_named(found: Candidate) -> str:
+    """What is called as it is written, with the name of the library's op where that is another one."""
+    api = found.api.removesuffix(CALLED)
+    last = api.rpartition(".")[2]
+    same = last == found.text or last.startswith("__") or not found.text.isidentifier()
+    return f"`{found.text}`" if same else f"`{found.text}` (`{api}`)"
+
+
 def _judge(
     rule: Ops, found: Candidate, on: bool, gpu: str, reported: set[tuple[Site, str]], by_value: str
 ) -> None:
@@ -1492,6 +1500,7 @@ def _judge(
         else ""
     )
     blocks = False
+    named = _as_named(found)
     part = {"forward": "its result", "backward": "its gradient"}.get(entry.passes, "its result and gradient")
     if code == "DET405":
         for name, values, release in _RNN_SETTINGS:
@@ -1501,14 +1510,14 @@ def _judge(
                 return
         blocks = rule.run.kb_matches("torch", _OF_CUDA_10_1)
         variable = BLOCKING if blocks else CUBLAS
-        message = f"`{found.text}` on CUDA{when} without {variable}: cuDNN's recurrent kernels may differ between runs"
+        message = f"{named} on CUDA{when} without {variable}: cuDNN's recurrent kernels may differ between runs"
     elif on and past.behaviour == "raises":
         if code == "DET401":
             code = "DET402"
         severity = Severity.WARNING if when else Severity.ERROR
         argument, value = found.by
         chosen = f' with `{argument}="{value}"`' if argument else ""
-        message = f"`{found.text}` {_raises(entry)}{on_gpu}{chosen} ({version})"
+        message = f"{named} {_raises(entry)}{on_gpu}{chosen} ({version})"
     elif on and past.behaviour == "deterministic_alternative" and not (_own_switch(entry) or past.switch):
         reason = "deterministic mode is on, in which the op has a deterministic implementation"
         _silent(rule.run, entry, found.place, reason)
@@ -1528,12 +1537,12 @@ def _judge(
         return
     elif on and code != "DET404":
         message = (
-            f"`{found.text}`{on_gpu}: {part} may differ between runs even in deterministic mode ({version})"
+            f"{named}{on_gpu}: {part} may differ between runs even in deterministic mode ({version})"
         )
     else:
         # What a deterministic mode would change may be changed already.
         unless = rule.run.switches.torch_unless if entry.library == "torch" else ""
-        message = f"`{found.text}`{on_gpu}: {part} may differ between runs ({version}){unless}"
+        message = f"{named}{on_gpu}: {part} may differ between runs ({version}){unless}"
         if past.behaviour == "raises":
             message += f"; no deterministic implementation{_raising(rule.run, entry)}"
     said = (found.place.site, message)
