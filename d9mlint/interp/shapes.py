@@ -47,8 +47,9 @@ class Form(NamedTuple):
     its rows along the last dimension are all different, whether its elements are where rows begin: multiples of a
     number, each once, whether it is seen to have a sparse layout, whether it is computed with weights that are surely
     on the CPU: what it is used with is there too, to which accelerator its gradient goes back where it is computed from
-    what has been moved from there, and whether in each of its rows along the last dimension, of which there are two or more,
-    no element is there twice."""
+    what has been moved from there, whether in each of its rows along the last dimension, of which there are two or more,
+    no element is there twice, and whether several of its elements may well be one number, as of numbers that are drawn from
+    a few or that fractions were cut to."""
 
     sizes: Sizes | None = None
     dtype: str | None = None
@@ -65,6 +66,7 @@ class Form(NamedTuple):
     held: bool = False
     back: str = ""
     series: bool = False
+    repeats: bool = False
 
 
 NOTHING = Form()
@@ -155,6 +157,7 @@ def _common(forms: list[Form]) -> Form:
             first.rows and one.rows,
             first.begins and one.begins,
             series=first.series and one.series,
+            repeats=first.repeats and one.repeats,
         )
     return first
 

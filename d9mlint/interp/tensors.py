@@ -398,7 +398,19 @@ def _transfer(
         held=held,
         back=_back(inputs, grad, where),
         series=old.series and entry.sizes == "input" and entry.distinct == "input",
+        repeats=not distinct and _repeats(entry, old, dtype, args),
     )
+
+
+def _repeats(entry: TensorEntry, old: Form, dtype: str | None, args: v.Args) -> bool:
+    """Whether several elements may well be one number: they are drawn from a few, are fractions that were cut to integers,
+    or were one number before."""
+    if old.repeats:
+        return (entry.repeats == "input" or entry.distinct == "input") and not _tensors(args.values())
+    if old.distinct or shapes.is_whole(old):
+        return False
+    cut = shapes.is_dtype(old.dtype or "", "floating") and shapes.is_dtype(dtype or "", "integer")
+    return entry.repeats is True or (cut and entry.sizes == "input" and dtype not in shapes.MASKS)
 
 
 def _back(values: Iterable[v.Value | None], grad: bool | None, device: str) -> str:
@@ -919,7 +931,14 @@ def of_operator(interp: Interp, left: v.Value, right: v.Value, op: str) -> Form:
         held=_are_held((left, right)),
         back=_back((left, right), grad, where),
         series=_has_series(left, right, op),
+        repeats=_repeat_together(left, right),
     )
+
+
+def _repeat_together(left: v.Value, right: v.Value) -> bool:
+    """Whether equal elements of both give equal elements: of a tensor beside a number, and of two with few numbers."""
+    found = {form(one).repeats for one in (left, right) if not shapes.is_number(one)}
+    return found == {True}
 
 
 def _has_series(left: v.Value, right: v.Value, op: str) -> bool:
@@ -992,6 +1011,7 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
         old.zero,
         back=old.back,
         series=series,
+        repeats=old.repeats and not (isinstance(index, v.Obj) and index.type == TENSOR),
     )
 
 

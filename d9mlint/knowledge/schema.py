@@ -1138,7 +1138,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     values are each for one number of dimensions. ``dtype``: that of the ``input``, what an ``argument``
     says, that of the first input (``like``) or float32 (``stated``) unless an argument says another, that of what
     a test chooses from (``chosen``), that of the input if it is no integer, else some ``floating`` one
-    (``fractions``), that of ``summed`` numbers, int64 for integers, or a name. ``distinct``: no element is there twice in a row or column, always, where it is so
+    (``fractions``), that of ``summed`` numbers, int64 for integers, or a name.
+    ``distinct``: no element is there twice in a row or column, always, where it is so
     of the ``input``, or where it is so of that and it is repeated in dimensions of one element only (``apart``);
     of ``positions`` where the input has one dimension, and of what is made of the ``one-column`` of such; where it is so
     of the input or that has the positions of what is true in one dimension (``column``); where the positions are ``found``
@@ -1146,6 +1147,8 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     of the sequence or array are all different that it is made of. None of its rows along the last dimension is there twice
     where that is so of the elements of one of the vectors that are stacked there (``stacked-rows``), or of the parts of
     rows that are joined (``joined-rows``).
+    ``repeats``: several of its elements may well be equal, as of numbers that are drawn from a few, or rounded, or where
+    that is so of the ``input``.
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
     ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
     where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
@@ -1221,6 +1224,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
     ) = False
     whole: bool | Literal["input", "inputs"] = False
+    repeats: bool | Literal["input"] = False
     sparse: bool | Literal["input", "inputs"] = False
     second: Literal["", "positions", "distinct", "state", "states"] = ""
     second_when: list[Condition] = []

@@ -16,6 +16,7 @@ from d9mlint.base.options import A_GPU
 from d9mlint.checks.base import MODE, Rule, argument_node, silent
 from d9mlint.checks.derivation import default
 from d9mlint.checks.ops.calls import known_call
+from d9mlint.checks.ops.collisions import collide
 from d9mlint.checks.ops.consumers import returned_places, stops_gradient
 from d9mlint.checks.ops.dimensions import has_more
 from d9mlint.checks.ops.feeds import ANY_INPUT, CALLED, Feeds, feed_of, is_fixed, left_by, reached_by
@@ -426,11 +427,15 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
         # Of fractions that are written where they were rounded to, several may have one place.
         several = writes_fraction(self.run, node)
         chosen = any(index_updates.has_duplicates(self.run, one) for one in places)
+        stmt = self.run.statement
+        if _is_tensor(owner) and isinstance(stmt, m.Assign | m.AugAssign):
+            chosen = chosen or collide(self.run, _indices(index), node, [stmt.value])
         if several or _is_tensor(owner):
             known = known_call(self.run.kb, v.Args([index, value]), owner)
             call = CallEvent(SET_ITEM, v.NO_ARGS, node, owner)
             for entry in self.run.kb.ops(SET_ITEM):
-                text = f"{node.value.id}[...] = ..." if several and isinstance(node.value, m.Name) else ""
+                named = (several or chosen) and isinstance(stmt, m.Assign) and isinstance(node.value, m.Name)
+                text = f"{node.value.id}[...] = ..." if named else ""
                 _candidate(self, call, entry, likely=True, known=known, text=text, shown=several or chosen)
 
     @on(ItemEvent)
@@ -1510,7 +1515,9 @@ def _judge(
                 return
         blocks = rule.run.kb_matches("torch", _OF_CUDA_10_1)
         variable = BLOCKING if blocks else CUBLAS
-        message = f"{named} on CUDA{when} without {variable}: cuDNN's recurrent kernels may differ between runs"
+        message = (
+            f"{named} on CUDA{when} without {variable}: cuDNN's recurrent kernels may differ between runs"
+        )
     elif on and past.behaviour == "raises":
         if code == "DET401":
             code = "DET402"
@@ -1536,9 +1543,7 @@ def _judge(
         _silent(rule.run, found.entry, found.place, reason)
         return
     elif on and code != "DET404":
-        message = (
-            f"{named}{on_gpu}: {part} may differ between runs even in deterministic mode ({version})"
-        )
+        message = f"{named}{on_gpu}: {part} may differ between runs even in deterministic mode ({version})"
     else:
         # What a deterministic mode would change may be changed already.
         unless = rule.run.switches.torch_unless if entry.library == "torch" else ""
