@@ -17,7 +17,7 @@ from d9mlint.frontend.guard import too_complex
 from d9mlint.frontend.lower_def import block
 from d9mlint.frontend.problems import is_python, syntax_problem
 from d9mlint.frontend.tokens import Desync, Tokens, scan, split
-from d9mlint.ir.bodies import function
+from d9mlint.ir.bodies import module_body
 from d9mlint.ir.nodes import Class, Comment, Function, Problem
 
 _KEYWORDS = frozenset(keyword.kwlist)
@@ -53,9 +53,11 @@ def lower_module(text: str) -> Lowered:
             # Characters that Python and regular expressions see differently; the tree knows best.
             return _lower(text, tree, _placed(scan_tree(tree), text))
     except (cst.ParserSyntaxError, SyntaxError) as error:  # the latter for what a string literal holds
-        return Lowered([], [], [], [], syntax_problem(text, line_starts(text), error))
+        return Lowered([module_body([], 0)], [], [], [], syntax_problem(text, line_starts(text), error))
     except Refused as error:
-        return Lowered([], [], [], [], Problem("DET001", str(error), error.start, error.end))
+        return Lowered(
+            [module_body([], 0)], [], [], [], Problem("DET001", str(error), error.start, error.end)
+        )
 
 
 def _parsed(text: str, pieces: list[str]) -> cst.Module:
@@ -132,7 +134,7 @@ def _lower(text: str, tree: cst.Module, tokens: Tokens) -> Lowered:
     if c.i != len(c.texts):
         raise Desync
     end = c.ends[-1] if c.ends else 0
-    c.functions[0] = function("<module>", "", [], [], body, 0, 0, end, -1, -1, False, False)
+    c.functions[0] = module_body(body, end)
     comments = place(text, line_starts(text), c.comments, c.extents) if c.extents is not None else []
     return Lowered(
         [f for f in c.functions if f is not None],

@@ -66,6 +66,11 @@ def function(
     )
 
 
+def module_body(body: list[m.Stmt], end: int) -> m.Function:
+    """The body of a module, which ends there. Raises what encoding it raises."""
+    return function("<module>", "", [], [], body, 0, 0, end, -1, -1, False, False)
+
+
 def packed(body: Sequence[m.Stmt]) -> msgspec.Raw:
     """Statements as functions and classes keep them. Raises what encoding them raises."""
     return msgspec.Raw(_ENCODER.encode(body))

@@ -1,9 +1,10 @@
-"""Facts of files that could not be analyzed. (Without libcst: these are made when a parser died, too.)"""
+"""Facts of files that could not be analyzed, which have an empty body. (Without libcst: these are made when a parser died,
+too.)"""
 
 from __future__ import annotations
 
 from d9mlint.base.source import line_starts
-from d9mlint.ir.bodies import definitions
+from d9mlint.ir.bodies import definitions, module_body
 from d9mlint.ir.nodes import SCHEMA, FileFacts, Problem
 
 TOO_DEEP = "the code is nested too deeply to be analyzed"
@@ -17,7 +18,9 @@ def failed(text: str, digest: str, reason: str) -> FileFacts:
     starts = line_starts(text)
     end = len(text[: starts[1]].rstrip("\r\n")) if len(starts) > 1 else len(text)
     problem = Problem("DET002", reason, 0, end)
-    return FileFacts(SCHEMA, digest, count_lines(text), 0, definitions([], []), [], [], problem)
+    return FileFacts(
+        SCHEMA, digest, count_lines(text), 1, definitions([module_body([], 0)], []), [], [], problem
+    )
 
 
 def count_lines(text: str) -> int:

@@ -21,7 +21,7 @@ import msgspec
 
 from d9mlint.ir.limits import frames
 
-SCHEMA = 9
+SCHEMA = 10
 """Raised by one whenever the meaning or the shape of any struct below changes."""
 T = TypeVar("T")
 FRAMES = 4000
