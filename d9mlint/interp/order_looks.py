@@ -126,6 +126,9 @@ class _Look:
                 return True
             if isinstance(user, m.ExprStmt):
                 return not self.raised
+            if isinstance(user, m.If):
+                # Which rounds of a loop tell how far it is.
+                return user.test is node and all(map(self._shows, (*user.body, *user.orelse)))
             if isinstance(user, m.Assign):
                 if node is self.part:
                     self.parts |= {one.id for one in user.targets if isinstance(one, m.Name)}
@@ -157,6 +160,20 @@ class _Look:
             elif not isinstance(user, _PARTS | m.Attr | m.Subscript | m.Comp):
                 return False
             below, node = node, user
+
+    def _shows(self, stmt: m.Stmt) -> bool:
+        """Whether a statement does nothing but show something."""
+        if self.raised or self.views or not isinstance(stmt, m.ExprStmt):
+            return False
+        if isinstance(stmt.value, m.Const):
+            return True
+        called = stmt.value.func if isinstance(stmt.value, m.Call) else None
+        name = value_of(self.interp, called) if isinstance(called, m.Name) else v.UNKNOWN
+        known = (
+            self.interp.kb.canonical(name.name) if isinstance(name, v.Ext) else f"?.{called_name(stmt.value)}"
+        )
+        entry = self.interp.kb.order(known, not isinstance(name, v.Ext))
+        return entry is not None and (entry.role == "show" or entry.shows)
 
     def _named(self, target: m.Expr) -> bool:
         """Whether variables that are given something are only looked at in the function, and nowhere else."""
