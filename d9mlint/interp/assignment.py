@@ -39,6 +39,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.reflection import extend_path
 from d9mlint.interp.methods import setter_of
 from d9mlint.interp.missing_items import take_out
+from d9mlint.interp.order_kinds import some_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import counted_attributes
 
@@ -161,7 +162,9 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
             # The list itself grows: where the branches of a round meet again, it is the same one.
             old.elts, old.open = [*old.elts, *value.elts][:_MOST_GROWN], True
             return
-        extra = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+        extra = (
+            value.elts if isinstance(value, v.Items) else some_of(interp, value, stmt.value) or [v.UNKNOWN]
+        )
         is_open = old.open or not isinstance(value, v.Items) or value.open
         new: v.Value = joined(old.kind, [*old.elts, *extra], is_open)
         if orders.any or isinstance(value, v.Items):

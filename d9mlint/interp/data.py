@@ -614,7 +614,17 @@ def element(interp: Interp, value: v.Value) -> v.Value:
         if value.type == TENSOR:
             if value.api == tensors.BATCH:
                 return value
-            return tensors.make("torch.Tensor.__iter__", tensors.row(value), value.likely)
+            # Lists of numbers are in a list of a matrix.
+            listed = value.api.endswith(LISTED)
+            if (
+                listed
+                and value.form is not None
+                and value.form.sizes is not None
+                and len(value.form.sizes) == 1
+            ):
+                return v.Obj("builtins.float")
+            api = value.api if listed else "torch.Tensor.__iter__"
+            return tensors.make(api, tensors.row(value), value.likely)
         of_task = _of_tasks(interp, value)
         if of_task is not None:
             return of_task
@@ -800,6 +810,8 @@ def has_elements(interp: Interp, value: v.Obj) -> bool:
 
 
 ITERATED = ".__iter__"
+LISTED = ".tolist"
+"""How the names of methods end that give the numbers in a tensor, in lists."""
 
 
 LOADER = "torch.utils.data.DataLoader"

@@ -303,6 +303,12 @@ def one_of(interp: Interp, value: v.Obj) -> v.Value | None:
     return None
 
 
+def some_of(interp: Interp, value: v.Value, node: m.Expr | None) -> list[v.Value]:
+    """An element of what a list grows by, as far as its kind is known."""
+    one = one_of(interp, value) if isinstance(value, v.Obj) else None
+    return [one] if one is not None else sample(interp, value, node)
+
+
 def _part(interp: Interp, whole: v.Value | None) -> v.Value | None:
     """One of the parts of an array, which has elements of the same kind."""
     if not isinstance(whole, v.Obj) or not _elements(interp, whole, 0):
@@ -547,8 +553,8 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
         if value.api in ("builtins.tuple", "builtins.frozenset"):
             return kind_of_elements(interp, value, None, depth + 1)
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
-            # `item()` gives a number, `mean()` a tensor.
-            return NUMBER if raw_kind(interp, value) == NUMBER else OBJECT
+            # `item()` gives a number, `mean()` a tensor. Lists have no hash: what has one is a number in them.
+            return NUMBER if raw_kind(interp, value) == NUMBER or value.api.endswith(".tolist") else OBJECT
         if interp.kb.role(value.api, _BY_ADDRESS) is not None or is_module(interp, value):
             return OBJECT
         known = _of_call(interp, value.api, _is_method(value))

@@ -127,8 +127,9 @@ class _Look:
             if isinstance(user, m.ExprStmt):
                 return not self.raised
             if isinstance(user, m.If):
-                # Which rounds of a loop tell how far it is.
-                return user.test is node and all(map(self._shows, (*user.body, *user.orelse)))
+                # The number of a round tells how far a loop is.
+                counted = isinstance(self.part, m.Name) and user.test is node
+                return counted and all(map(self._shows, (*user.body, *user.orelse)))
             if isinstance(user, m.Assign):
                 if node is self.part:
                     self.parts |= {one.id for one in user.targets if isinstance(one, m.Name)}

@@ -100,7 +100,7 @@ from d9mlint.interp.methods import NEW
 from d9mlint.interp.missing_items import found_or, is_there, take_out, take_over
 from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.order_inside import order_inside, sets_in
-from d9mlint.interp.order_kinds import HASHING, counted, is_text, numbers_of, one_of, sample
+from d9mlint.interp.order_kinds import HASHING, counted, is_text, numbers_of, sample, some_of
 from d9mlint.interp.places import running
 from d9mlint.interp.shapes import NUMBER, form
 from d9mlint.interp.tensors import LOADED_AS, READ, detached, freeze, loaded_as, require
@@ -1202,8 +1202,7 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             owner.elts = [*owner.elts, *added.elts][:64]
             owner.open = True
         else:
-            one = one_of(interp, added) if isinstance(added, v.Obj) else None
-            owner.elts = [*owner.elts, v.UNKNOWN if one is None else one][:64]
+            owner.elts = [*owner.elts, *(some_of(interp, added, _written(node)) or [v.UNKNOWN])][:64]
             owner.open = True
         return v.NONE
     return None
