@@ -193,6 +193,8 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
     """What to do about one, by its entry, where a mode is switched off at each of its calls."""
     used = remembered_table(tuple[str, int], KnownCall)
     """What is known of all calls of a module together, by where it is made."""
+    first_called = remembered_table(tuple[str, int], Where)
+    """Where a function that no entry point reaches first calls one, by where it is made."""
     weighted = remembered_table(tuple[str, int], bool)
     """Where modules are called whose own weights require grad, by the file and the end of the call."""
     with_variables = remembered_table(tuple[str, int], bool)
@@ -315,6 +317,10 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
             self.weighted[used.path, used.end] = (
                 tensor is not None and tensor.grad == "weights" and not may_be_frozen(obj)
             )
+        if self.run.entry is None and made not in self.first_called:
+            here = Where(self.run, node, obj.api)
+            if here.function in self.run.judged:
+                self.first_called[made] = here
         known, before = known_call(self.run.kb, args), self.used.get(made)
         self.used[made] = known if before is None else before.agreed(known)
         self._called_on(made, obj, args)
@@ -1330,6 +1336,12 @@ def _end(rule: Ops) -> None:
             recurrent.add(built)
         instead = found.instead or rule.instead.get((*made, found.entry.id)) or ""
         found = found._replace(call=calls[found.place.site, found.entry.id], instead=instead)
+        if open_world and found.place.function not in rule.run.judged and made in rule.first_called:
+            # A module makes it, which programs run, for functions that none of them reaches.
+            if found.entry.passes == "backward" and rule.graded.get(made) is False:
+                _silent(rule.run, found.entry, found.place, "no gradient is taken where it is called")
+                continue
+            found = found._replace(place=rule.first_called[made])
         judged.append((found, tf_on if is_tf else torch_on, gpu))
     for found, torch_on, gpu, by_value in _by_value(rule.run, judged):
         _judge(rule, found, torch_on, gpu, reported, by_value)
