@@ -1762,7 +1762,9 @@ class Orders:
                         # The caller asks for its form, or counts pairs; nobody else has it.
                         self.settled.append(one)
         site = getattr(node, "start", 0)
-        for one in (value, *(value.elts if isinstance(value, v.Items) and value.kind == "t" else ())):
+        whole = [*v.alternatives(value)]
+        inside = [x for one in whole if isinstance(one, v.Items) and one.kind == "t" for x in one.elts]
+        for one in (*whole, *inside):
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
                 if not self._was_given(one.order, func, args):
                     # Nobody else has seen it yet.
