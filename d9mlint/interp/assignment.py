@@ -39,6 +39,7 @@ from d9mlint.interp.library.records import fields
 from d9mlint.interp.library.reflection import extend_path
 from d9mlint.interp.methods import setter_of
 from d9mlint.interp.missing_items import take_out
+from d9mlint.interp.order_kinds import numbers_of
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import counted_attributes
 
@@ -161,7 +162,7 @@ def aug_assign(interp: Interp, stmt: m.AugAssign) -> None:
             # The list itself grows: where the branches of a round meet again, it is the same one.
             old.elts, old.open = [*old.elts, *value.elts][:_MOST_GROWN], True
             return
-        extra = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+        extra = value.elts if isinstance(value, v.Items) else _one_of(interp, value, stmt)
         is_open = old.open or not isinstance(value, v.Items) or value.open
         new: v.Value = joined(old.kind, [*old.elts, *extra], is_open)
         if orders.any or isinstance(value, v.Items):
@@ -203,10 +204,15 @@ def _vary_item(interp: Interp, stmt: m.AugAssign, owner: v.Value, index: v.Value
     held[index.value] = v.join((before, result)) if interp.branching and before is not None else result
 
 
+def _one_of(interp: Interp, value: v.Value, stmt: m.AugAssign) -> list[v.Value]:
+    """An element of something of which the elements are not known: of a list of numbers a number."""
+    return numbers_of(interp, value, stmt.value) or [v.UNKNOWN]
+
+
 def _grow_item(interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
     """``lists[index] += value``: the list that is there grows."""
     lists = [one for one in v.alternatives(held) if isinstance(one, v.Items) and one.kind == "l"]
-    grown = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+    grown = value.elts if isinstance(value, v.Items) else _one_of(interp, value, stmt)
     for one in lists:
         one.elts, one.open = [*one.elts, *grown][:_MOST_GROWN], True
         interp.orders.item_grown(interp, stmt, one, value)

@@ -1203,7 +1203,8 @@ def _list_append(interp: Interp, owner: v.Value, name: str, args: v.Args, node: 
             owner.open = True
         else:
             one = one_of(interp, added) if isinstance(added, v.Obj) else None
-            owner.elts = [*owner.elts, v.UNKNOWN if one is None else one][:64]
+            more = [one] if one is not None else numbers_of(interp, added, _written(node)) or [v.UNKNOWN]
+            owner.elts = [*owner.elts, *more][:64]
             owner.open = True
         return v.NONE
     return None
