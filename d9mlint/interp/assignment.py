@@ -209,7 +209,7 @@ def _vary_item(interp: Interp, stmt: m.AugAssign, owner: v.Value, index: v.Value
 def _grow_item(interp: Interp, stmt: m.AugAssign, held: v.Value, value: v.Value) -> None:
     """``lists[index] += value``: the list that is there grows."""
     lists = [one for one in v.alternatives(held) if isinstance(one, v.Items) and one.kind == "l"]
-    grown = value.elts if isinstance(value, v.Items) else [v.UNKNOWN]
+    grown = value.elts if isinstance(value, v.Items) else some_of(interp, value, stmt.value) or [v.UNKNOWN]
     for one in lists:
         one.elts, one.open = [*one.elts, *grown][:_MOST_GROWN], True
         interp.orders.item_grown(interp, stmt, one, value)

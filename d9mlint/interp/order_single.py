@@ -178,12 +178,14 @@ def has_elements_of_set(interp: Interp, node: m.Expr | None, fn: m.Function | No
             name = interp.kb.canonical(called.name) if isinstance(called, v.Ext) else ""
             if name in _SETS:
                 return True
-            entry = interp.kb.order(name)
+            entry = interp.kb.order(name) if name else None
             if entry is None or entry.role not in ("carry", "sink"):
                 return False
             node = node.args[0]
         elif isinstance(node, m.Comp) and node.kind == "s":
             return True
+        elif isinstance(node, m.Seq) and len(node.elts) == 1 and isinstance(node.elts[0], m.Star):
+            node = node.elts[0].value
         elif isinstance(node, m.Comp) and len(node.generators) == 1 and _gives_whole(node):
             node = node.generators[0].iter
             value = interp.eval(node)
