@@ -19,7 +19,7 @@ from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import COUNTED_AFTER, COUNTED_FROM, ENDED, NEXT_COUNTED
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
-from d9mlint.interp.file_names import ends_of
+from d9mlint.interp.file_names import Template, begins_otherwise, ends_of, template_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
@@ -84,6 +84,8 @@ class Resume(Rule):
     loads = remembered(bool)
     loaded = remembered(set[str])
     """How the files that are loaded end; an empty text for those of which that is not known."""
+    named = remembered(set[Template])
+    """The names of the files that are loaded; an empty one for those of which nothing is known."""
     made = remembered_table(Site, bool)
     """Where loaders are made."""
     with_optimizer = remembered(bool)
@@ -256,8 +258,15 @@ class Resume(Rule):
 
     def _is_not_loaded(self, call: CallEvent) -> bool:
         """Whether the file that is saved is none of those that the program has loaded: it resumes from another one."""
-        ends = ends_of(self.run, call.args.get("f", 1)) if self.loaded else ()
-        return bool(ends) and are_other_files(ends, self.loaded)
+        if not self.loaded:
+            return False
+        path = call.args.get("f", 1)
+        ends = ends_of(self.run, path)
+        if ends and are_other_files(ends, self.loaded):
+            return True
+        # What ends alike may begin otherwise: `latest.pt`, and `step_100.pt`.
+        names = [template_of(self.run, one) for one in v.alternatives(path)] if path is not None else []
+        return bool(names) and all(begins_otherwise(one, self.named) for one in names)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
@@ -401,7 +410,9 @@ class Resume(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         self.loads = True
-        self.loaded.update(ends_of(self.run, call.args.get("f", 0)) or {""})
+        path = call.args.get("f", 0)
+        self.loaded.update(ends_of(self.run, path) or {""})
+        self.named.update(template_of(self.run, one) for one in v.alternatives(path or v.UNKNOWN))
 
 
 def _gives_batches(iterator: v.Obj | v.Items) -> bool:
