@@ -546,7 +546,9 @@ class Activity:
     @property
     def trains_networks(self) -> bool:
         """Whether the program trains what may be a network: estimators of libraries that have none do not count."""
-        return any(flag == TRAIN for flag, _, _ in self.times)
+        return any(flag == TRAIN for flag, _, _ in self.times) or any(
+            one in self._interp.places for one in (TF_TRAIN, TF_TRAIN_CPU)
+        )
 
     def trains_with(self, time: int, later: bool = False) -> bool:
         """Whether the program may train on a path on which it did something at a time, or does so ``later``."""
