@@ -119,11 +119,7 @@ class KerasWeights(Rule):
         role = self.run.kb.role(call.api, "resumes-epochs")
         models = list(models_made(call.owner))
         if role is not None and self.run.entry is not None:
-            for site in models:
-                if site in self.loaded and site in self.stateful and site not in self.fitted:
-                    self.fitted[site] = Where(self.run, call.node), call.api
-                    if self._saved_next_round(site):
-                        self._report(site, call.node, call.api.rpartition(".")[2], call.api)
+            self._trained(call, models)
             for one in flatten(call.args.kw.get("callbacks", v.NONE)):
                 saves = self.run.kb.role(one.api, "saves-in-training") if isinstance(one, v.Obj) else None
                 if isinstance(one, v.Obj) and saves is not None and saves.arg:
@@ -143,6 +139,20 @@ class KerasWeights(Rule):
             self.by_option.append((here, found, Where(self.run, call.node), call.api))
         else:
             self._report(found, call.node, f"{call.api.rpartition('.')[2]}({role.arg}=...)", call.api)
+
+    @on_method("train_on_batch")
+    def step(self, call: CallEvent) -> None:
+        """A model is trained on one batch, in a loop of the program's own."""
+        if self.run.entry is not None:
+            self._trained(call, models_made(call.owner))
+
+    def _trained(self, call: CallEvent, models: Iterable[Site]) -> None:
+        """Models are trained, which were given weights alone, and where that is for the first time."""
+        for site in models:
+            if site in self.loaded and site in self.stateful and site not in self.fitted:
+                self.fitted[site] = Where(self.run, call.node), call.api
+                if self._saved_next_round(site):
+                    self._report(site, call.node, call.api.rpartition(".")[2], call.api)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:
