@@ -73,6 +73,9 @@ class Resume(Rule):
     unstepped = remembered(list[tuple[Where, str, str, bool, frozenset[str], str]])
     """Where a number is saved after loops over batches in which no optimizer takes a step: what is wrong with it if they
     train, and the loop that counts it."""
+    early = remembered(list[tuple[Where, str, str, str]])
+    """Where the number of a round is saved before its steps, and a resumed run begins with the next one: the key, what is
+    counted, and the loop."""
     streams = remembered(list[tuple[Where, frozenset[str]]])
     """Checkpoints that are saved in such loops."""
     passes = remembered(list[tuple[Where, str]])
@@ -286,6 +289,8 @@ class Resume(Rule):
         running = self.run.loops
         if not running:
             return
+        if running[-1].key not in self.updated and self.trained.get(running[-1].key) is not True:
+            self._counted_early(call, running[-1], made)
         steps = running[-1].key in self.updated and running[-1].key in self.goes_on
         if running[-1].key not in self.trained and not steps:
             return
@@ -295,6 +300,26 @@ class Resume(Rule):
         own = None if running[-1].key in self.trained and not within else _numbers_of(running[-1])
         for one in made:
             self._numbered(call, one, own, "optimizer" in contents(self.run.kb, one, []))
+
+    def _counted_early(self, call: CallEvent, loop: Loop, made: list[v.Mapping]) -> None:
+        """No optimizer has taken a step in the present round of a loop, whose number is saved."""
+        own = [one for number in _numbers_of(loop) for one in v.alternatives(number)]
+        for one in made:
+            if "optimizer" not in contents(self.run.kb, one, []):
+                continue
+            for key, kept in one.items.items():
+                for value in v.alternatives(_whole(kept)):
+                    if any(value is number for number in own) and self._begins_after(value, key):
+                        what = "epoch" if "epoch" in str(key) else "step"
+                        self.early.append((Where(self.run, call.node, "torch.save"), str(key), what, loop.key))
+
+    def _begins_after(self, number: v.Value, key: object) -> bool:
+        """Whether a loop begins with the number after the one that is saved under a key."""
+        first = _attributes(number).get(COUNTED_FROM)
+        if isinstance(first, v.Lit) and first.option:
+            return loaded_before(first.option, key) in self.run.marks
+        after = _attributes(number).get(COUNTED_AFTER) or tensors.key_before(number)
+        return isinstance(after, v.Lit) and after.value == key
 
     def _numbered(self, call: CallEvent, saved: v.Mapping, own: list[v.Value] | None, whole: bool) -> None:
         """Each number in a checkpoint, or beside one, that a resumed run may begin with."""
@@ -358,6 +383,14 @@ class Resume(Rule):
             # The optimizer takes its steps after the number is saved: the loops over batches before it validate.
             if counting not in self.stepped_in:
                 self._off(place, message, help, whole, around)
+        for place, key, what, counting in self.early:
+            if counting in self.stepped_in:
+                self._wrong(
+                    place,
+                    f"checkpoint saves the {what} that has just begun as `{key}`, and a resumed run starts with the one after "
+                    f"it: a{'n' if what == 'epoch' else ''} {what} is left out",
+                    f"save at the end of the {what}, or do not add one to the number that is loaded",
+                )
         if self.loads and not self.with_optimizer:
             for place, message, help, around in self.beside:
                 if not around.isdisjoint(self.weights_in):
