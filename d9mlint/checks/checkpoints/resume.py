@@ -92,7 +92,7 @@ class Resume(Rule):
     made = remembered_table(Site, bool)
     """Where loaders are made."""
     with_optimizer = remembered(bool)
-    """Whether a checkpoint holds the state of an optimizer."""
+    """Whether a checkpoint holds the state of an optimizer and the number of the epoch."""
     weights_in = remembered(set[str])
     """The loops in which weights are saved."""
     beside = remembered(list[tuple[Where, str, str, frozenset[str]]])
@@ -215,7 +215,8 @@ class Resume(Rule):
             return
         if content is not None and weights_in(self.run, content):
             self.weights_in.update(loop.key for loop in self.run.loops)
-        if any("optimizer" in contents(self.run.kb, one, []) for one in made):
+        # One without the number of the epoch is a part of a checkpoint in several files.
+        if any({"optimizer", "epoch"} <= contents(self.run.kb, one, []) for one in made):
             self.with_optimizer = True
         if len(held) == len(made):
             self._counted(call, held)
@@ -311,7 +312,9 @@ class Resume(Rule):
                 for value in v.alternatives(_whole(kept)):
                     if any(value is number for number in own) and self._begins_after(value, key):
                         what = "epoch" if "epoch" in str(key) else "step"
-                        self.early.append((Where(self.run, call.node, "torch.save"), str(key), what, loop.key))
+                        self.early.append(
+                            (Where(self.run, call.node, "torch.save"), str(key), what, loop.key)
+                        )
 
     def _begins_after(self, number: v.Value, key: object) -> bool:
         """Whether a loop begins with the number after the one that is saved under a key."""
@@ -387,8 +390,8 @@ class Resume(Rule):
             if counting in self.stepped_in:
                 self._wrong(
                     place,
-                    f"checkpoint saves the {what} that has just begun as `{key}`, and a resumed run starts with the one after "
-                    f"it: a{'n' if what == 'epoch' else ''} {what} is left out",
+                    f"checkpoint saves the {what} that has just begun as `{key}`, and a resumed run starts with the one "
+                    f"after it: a{'n' if what == 'epoch' else ''} {what} is left out",
                     f"save at the end of the {what}, or do not add one to the number that is loaded",
                 )
         if self.loads and not self.with_optimizer:
