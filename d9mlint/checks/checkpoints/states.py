@@ -1181,7 +1181,6 @@ class Checkpoints(
             return False
         known = number_of(self.run.loops[0])
         own = counters_of(self.run.loops[0]) if known is None else [known]
-        own = [one for one in own if isinstance(one, v.Obj)]
         return any(part is one for held in saved for part in held.items.values() for one in own)
 
     def _counts_on(self, loop: str) -> bool:
