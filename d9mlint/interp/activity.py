@@ -313,9 +313,15 @@ def _trains_too(interp: Interp) -> bool:
     )
 
 
-def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
+def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes", "unreached"]:
     """What loaded states are given to: to models that are not trained here, to what may be models that are, or to something
-    else."""
+    else; where no entry point reaches the code, whether they may be given to one of the last two."""
+    found = _states(interp)
+    return "unreached" if found and interp.entry is None else found
+
+
+def _states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
+    """The same, where it makes no difference who reaches the code."""
     only_infers = _only_infers(interp)
     if (
         interp.activity.trains_networks
