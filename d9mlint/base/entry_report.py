@@ -29,8 +29,9 @@ class EntryReport(msgspec.Struct):
     is the ``__main__`` guard of a module that others import, which trains nothing and saves no weights. ``releases`` are
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
-    training does, or that code which no entry point reaches may go on with it; ``device`` is what a program trains on that needs torch: the CPU alone, or anything else that it may put
-    work on; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
+    training does, or that code which no entry point reaches may go on with it; ``device`` is what a program trains on that
+    needs torch: the CPU alone, or anything else that it may put work on; ``loads`` and ``saves`` how the files end, with
+    an empty text where that is not known.
     ``saves_in_training`` are the ends of files in which it saves whole models that draw whenever they are called;
     ``switched_on`` are the switches of determinism that a program which trains has on, and whether one asks trainers to seed
     the workers of their loaders.
