@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.path_names import path_name
+from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
@@ -38,6 +39,8 @@ class KerasWeights(Rule):
     codes = ("DET602",)
     loaded = remembered_table(Site, str)
     """Models that go on from weights alone, and why."""
+    given_where = remembered(set[tuple[Site, frozenset[Test]]])
+    """What holds, by the tests around, where models are given weights."""
     stateful = remembered(set[Site])
     """Models that are compiled with an optimizer that keeps a state."""
     compiled_in = remembered_table(Site, frozenset[str])
@@ -82,6 +85,7 @@ class KerasWeights(Rule):
         why = f"`{call.api.rpartition('.')[2]}` restores no optimizer state"
         for site in models_made(call.owner):
             self.loaded[site] = why
+            self.given_where.add((site, tests_around(self.run, call.node)))
             # After training, the best weights are loaded to test them.
             for file in files if site not in self.fitted else ():
                 if file is not None:
@@ -148,8 +152,13 @@ class KerasWeights(Rule):
 
     def _trained(self, call: CallEvent, models: Iterable[Site]) -> None:
         """Models are trained, which were given weights alone, and where that is for the first time."""
+        tests = tests_around(self.run, call.node) if self.loaded.known() else frozenset[Test]()
         for site in models:
             if site in self.loaded and site in self.stateful and site not in self.fitted:
+                given = [one for model, one in self.given_where if model == site]
+                if given and all(exclude(one, tests) for one in given):
+                    # It is given weights where it is not trained so: before it is trained further.
+                    continue
                 self.fitted[site] = Where(self.run, call.node), call.api
                 if self._saved_next_round(site):
                     self._report(site, call.node, call.api.rpartition(".")[2], call.api)
