@@ -29,8 +29,9 @@ class EntryReport(msgspec.Struct):
     is the ``__main__`` guard of a module that others import, which trains nothing and saves no weights. ``releases`` are
     those of libraries for which the names in the program tell that it was written. ``states`` says what it gives states to
     that were loaded: to models alone, which it does not train, or to others, or to something else, as who goes on with
-    training does; ``device`` is what a program trains on that needs torch: the CPU alone, or anything else that it may put
-    work on; ``loads`` and ``saves`` how the files end, with an empty text where that is not known.
+    training does, or that code which no entry point reaches may go on with it; ``device`` is what a program trains on that
+    needs torch: the CPU alone, or anything else that it may put work on; ``loads`` and ``saves`` how the files end, with
+    an empty text where that is not known.
     ``saves_in_training`` are the ends of files in which it saves whole models that draw whenever they are called;
     ``switched_on`` are the switches of determinism that a program which trains has on, and whether one asks trainers to seed
     the workers of their loaders.
@@ -53,7 +54,7 @@ class EntryReport(msgspec.Struct):
     fails: bool = False
     entered: bytes = _NOTHING
     releases: dict[str, str] = {}
-    states: Literal["", "evaluates", "begins", "resumes"] = ""
+    states: Literal["", "evaluates", "begins", "resumes", "unreached"] = ""
     device: Literal["", "cpu", "other"] = ""
     loads: list[str] = []
     saves: list[str] = []
@@ -124,6 +125,16 @@ def are_other_files(ends: Iterable[str], others: Iterable[str]) -> bool:
     return not any(one.endswith(other) or other.endswith(one) for one in ends for other in others)
 
 
+def _trains_alone(report: EntryReport) -> bool:
+    """Whether a program is known to train and to save what it trains without the functions that no entry point reaches."""
+    followed = not report.cuts and all(gap.kind in _KNOWN_GAPS for gap in report.gaps)
+    return report.trains and bool(report.saves) and followed
+
+
+_KNOWN_GAPS = ("constant", "device")
+"""What a program leaves out by what it says itself."""
+
+
 def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
     """What all programs of a project show together. One that begins its training with weights goes on with that of another
     one, unless it loads only files that none of them saves."""
@@ -133,6 +144,8 @@ def shown(reports: Iterable[EntryReport]) -> frozenset[str]:
     for report in reports:
         if report.states == "begins" and not (report.loads and are_other_files(report.loads, saved)):
             states.add("resumes")
+    if "unreached" in states and not any(map(_trains_alone, reports)):
+        states.add("resumes")
     evaluated = [EVALUATED] if "evaluates" in states and "resumes" not in states else []
     switched = {one for report in reports for one in report.switched_on}
     if any(report.trains and SEEDED_WORKERS not in report.switched_on for report in reports):

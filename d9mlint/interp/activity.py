@@ -313,9 +313,15 @@ def _trains_too(interp: Interp) -> bool:
     )
 
 
-def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
+def states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes", "unreached"]:
     """What loaded states are given to: to models that are not trained here, to what may be models that are, or to something
-    else."""
+    else; where no entry point reaches the code, whether they may be given to one of the last two."""
+    found = _states(interp)
+    return "unreached" if found and interp.entry is None else found
+
+
+def _states(interp: Interp) -> Literal["", "evaluates", "begins", "resumes"]:
+    """The same, where it makes no difference who reaches the code."""
     only_infers = _only_infers(interp)
     if (
         interp.activity.trains_networks
@@ -546,7 +552,9 @@ class Activity:
     @property
     def trains_networks(self) -> bool:
         """Whether the program trains what may be a network: estimators of libraries that have none do not count."""
-        return any(flag == TRAIN for flag, _, _ in self.times)
+        return any(flag == TRAIN for flag, _, _ in self.times) or any(
+            one in self._interp.places for one in (TF_TRAIN, TF_TRAIN_CPU)
+        )
 
     def trains_with(self, time: int, later: bool = False) -> bool:
         """Whether the program may train on a path on which it did something at a time, or does so ``later``."""

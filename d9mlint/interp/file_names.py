@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from string import Formatter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,6 +72,17 @@ def template_of(run: RunView, value: v.Value | None, depth: int = 0) -> Template
     if run.kb.role(value.api, "makes-text") is None or not value.args.pos or value.type == v.TEXT:
         return ()
     return template_of(run, value.args.pos[-1], depth + 1)
+
+
+def begins_otherwise(template: Template, others: Iterable[Template]) -> bool:
+    """Whether files of one name are none of those of other names, by how their names begin, as far as that is known."""
+    start = template[0] if template else None
+    if not isinstance(start, str):
+        return False
+    starts = [one[0] if one else None for one in others]
+    return bool(starts) and all(
+        isinstance(one, str) and not one.startswith(start) and not start.startswith(one) for one in starts
+    )
 
 
 def _parsed(text: str) -> list[tuple[str, str | None]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.checks.base import Rule
 from d9mlint.checks.checkpoints.path_names import path_name
+from d9mlint.checks.checkpoints.stages import Test, exclude, tests_around
 from d9mlint.checks.checkpoints.weights import models_made
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import all_hold
@@ -38,6 +39,8 @@ class KerasWeights(Rule):
     codes = ("DET602",)
     loaded = remembered_table(Site, str)
     """Models that go on from weights alone, and why."""
+    given_where = remembered(set[tuple[Site, frozenset[Test]]])
+    """What holds, by the tests around, where models are given weights."""
     stateful = remembered(set[Site])
     """Models that are compiled with an optimizer that keeps a state."""
     compiled_in = remembered_table(Site, frozenset[str])
@@ -82,6 +85,7 @@ class KerasWeights(Rule):
         why = f"`{call.api.rpartition('.')[2]}` restores no optimizer state"
         for site in models_made(call.owner):
             self.loaded[site] = why
+            self.given_where.add((site, tests_around(self.run, call.node)))
             # After training, the best weights are loaded to test them.
             for file in files if site not in self.fitted else ():
                 if file is not None:
@@ -119,11 +123,7 @@ class KerasWeights(Rule):
         role = self.run.kb.role(call.api, "resumes-epochs")
         models = list(models_made(call.owner))
         if role is not None and self.run.entry is not None:
-            for site in models:
-                if site in self.loaded and site in self.stateful and site not in self.fitted:
-                    self.fitted[site] = Where(self.run, call.node), call.api
-                    if self._saved_next_round(site):
-                        self._report(site, call.node, call.api.rpartition(".")[2], call.api)
+            self._trained(call, models)
             for one in flatten(call.args.kw.get("callbacks", v.NONE)):
                 saves = self.run.kb.role(one.api, "saves-in-training") if isinstance(one, v.Obj) else None
                 if isinstance(one, v.Obj) and saves is not None and saves.arg:
@@ -143,6 +143,25 @@ class KerasWeights(Rule):
             self.by_option.append((here, found, Where(self.run, call.node), call.api))
         else:
             self._report(found, call.node, f"{call.api.rpartition('.')[2]}({role.arg}=...)", call.api)
+
+    @on_method("train_on_batch")
+    def step(self, call: CallEvent) -> None:
+        """A model is trained on one batch, in a loop of the program's own."""
+        if self.run.entry is not None:
+            self._trained(call, models_made(call.owner))
+
+    def _trained(self, call: CallEvent, models: Iterable[Site]) -> None:
+        """Models are trained, which were given weights alone, and where that is for the first time."""
+        tests = tests_around(self.run, call.node) if self.loaded.known() else frozenset[Test]()
+        for site in models:
+            if site in self.loaded and site in self.stateful and site not in self.fitted:
+                given = [one for model, one in self.given_where if model == site]
+                if given and all(exclude(one, tests) for one in given):
+                    # It is given weights where it is not trained so: before it is trained further.
+                    continue
+                self.fitted[site] = Where(self.run, call.node), call.api
+                if self._saved_next_round(site):
+                    self._report(site, call.node, call.api.rpartition(".")[2], call.api)
 
     @on(EndEvent)
     def end(self, event: EndEvent) -> None:

@@ -19,7 +19,7 @@ from d9mlint.interp.activity import RESUMES
 from d9mlint.interp.argtests import all_hold
 from d9mlint.interp.data import COUNTED_AFTER, COUNTED_FROM, ENDED, NEXT_COUNTED
 from d9mlint.interp.events import CallEvent, EndEvent, ImportEvent, Loop, LoopEvent
-from d9mlint.interp.file_names import ends_of
+from d9mlint.interp.file_names import Template, begins_otherwise, ends_of, template_of
 from d9mlint.interp.library.loaders import LOADER
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
@@ -73,6 +73,9 @@ class Resume(Rule):
     unstepped = remembered(list[tuple[Where, str, str, bool, frozenset[str], str]])
     """Where a number is saved after loops over batches in which no optimizer takes a step: what is wrong with it if they
     train, and the loop that counts it."""
+    early = remembered(list[tuple[Where, str, str, str]])
+    """Where the number of a round is saved before its steps, and a resumed run begins with the next one: the key, what is
+    counted, and the loop."""
     streams = remembered(list[tuple[Where, frozenset[str]]])
     """Checkpoints that are saved in such loops."""
     passes = remembered(list[tuple[Where, str]])
@@ -84,10 +87,12 @@ class Resume(Rule):
     loads = remembered(bool)
     loaded = remembered(set[str])
     """How the files that are loaded end; an empty text for those of which that is not known."""
+    named = remembered(set[Template])
+    """The names of the files that are loaded; an empty one for those of which nothing is known."""
     made = remembered_table(Site, bool)
     """Where loaders are made."""
     with_optimizer = remembered(bool)
-    """Whether a checkpoint holds the state of an optimizer."""
+    """Whether a checkpoint holds the state of an optimizer and the number of the epoch."""
     weights_in = remembered(set[str])
     """The loops in which weights are saved."""
     beside = remembered(list[tuple[Where, str, str, frozenset[str]]])
@@ -210,7 +215,8 @@ class Resume(Rule):
             return
         if content is not None and weights_in(self.run, content):
             self.weights_in.update(loop.key for loop in self.run.loops)
-        if any("optimizer" in contents(self.run.kb, one, []) for one in made):
+        # One without the number of the epoch is a part of a checkpoint in several files.
+        if any({"optimizer", "epoch"} <= contents(self.run.kb, one, []) for one in made):
             self.with_optimizer = True
         if len(held) == len(made):
             self._counted(call, held)
@@ -256,8 +262,15 @@ class Resume(Rule):
 
     def _is_not_loaded(self, call: CallEvent) -> bool:
         """Whether the file that is saved is none of those that the program has loaded: it resumes from another one."""
-        ends = ends_of(self.run, call.args.get("f", 1)) if self.loaded else ()
-        return bool(ends) and are_other_files(ends, self.loaded)
+        if not self.loaded:
+            return False
+        path = call.args.get("f", 1)
+        ends = ends_of(self.run, path)
+        if ends and are_other_files(ends, self.loaded):
+            return True
+        # What ends alike may begin otherwise: `latest.pt`, and `step_100.pt`.
+        names = [template_of(self.run, one) for one in v.alternatives(path)] if path is not None else []
+        return bool(names) and all(begins_otherwise(one, self.named) for one in names)
 
     @on_call_if(lambda rule, api: rule.run.kb.role(api, "stores-data") is not None)
     def store(self, call: CallEvent) -> None:
@@ -277,6 +290,8 @@ class Resume(Rule):
         running = self.run.loops
         if not running:
             return
+        if running[-1].key not in self.updated and self.trained.get(running[-1].key) is not True:
+            self._counted_early(call, running[-1], made)
         steps = running[-1].key in self.updated and running[-1].key in self.goes_on
         if running[-1].key not in self.trained and not steps:
             return
@@ -286,6 +301,28 @@ class Resume(Rule):
         own = None if running[-1].key in self.trained and not within else _numbers_of(running[-1])
         for one in made:
             self._numbered(call, one, own, "optimizer" in contents(self.run.kb, one, []))
+
+    def _counted_early(self, call: CallEvent, loop: Loop, made: list[v.Mapping]) -> None:
+        """No optimizer has taken a step in the present round of a loop, whose number is saved."""
+        own = [one for number in _numbers_of(loop) for one in v.alternatives(number)]
+        for one in made:
+            if "optimizer" not in contents(self.run.kb, one, []):
+                continue
+            for key, kept in one.items.items():
+                for value in v.alternatives(_whole(kept)):
+                    if any(value is number for number in own) and self._begins_after(value, key):
+                        what = "epoch" if "epoch" in str(key) else "step"
+                        self.early.append(
+                            (Where(self.run, call.node, "torch.save"), str(key), what, loop.key)
+                        )
+
+    def _begins_after(self, number: v.Value, key: object) -> bool:
+        """Whether a loop begins with the number after the one that is saved under a key."""
+        first = _attributes(number).get(COUNTED_FROM)
+        if isinstance(first, v.Lit) and first.option:
+            return loaded_before(first.option, key) in self.run.marks
+        after = _attributes(number).get(COUNTED_AFTER) or tensors.key_before(number)
+        return isinstance(after, v.Lit) and after.value == key
 
     def _numbered(self, call: CallEvent, saved: v.Mapping, own: list[v.Value] | None, whole: bool) -> None:
         """Each number in a checkpoint, or beside one, that a resumed run may begin with."""
@@ -349,6 +386,14 @@ class Resume(Rule):
             # The optimizer takes its steps after the number is saved: the loops over batches before it validate.
             if counting not in self.stepped_in:
                 self._off(place, message, help, whole, around)
+        for place, key, what, counting in self.early:
+            if counting in self.stepped_in:
+                self._wrong(
+                    place,
+                    f"checkpoint saves the {what} that has just begun as `{key}`, and a resumed run starts with the one "
+                    f"after it: a{'n' if what == 'epoch' else ''} {what} is left out",
+                    f"save at the end of the {what}, or do not add one to the number that is loaded",
+                )
         if self.loads and not self.with_optimizer:
             for place, message, help, around in self.beside:
                 if not around.isdisjoint(self.weights_in):
@@ -401,7 +446,9 @@ class Resume(Rule):
     def load(self, call: CallEvent) -> None:
         """Something is loaded."""
         self.loads = True
-        self.loaded.update(ends_of(self.run, call.args.get("f", 0)) or {""})
+        path = call.args.get("f", 0)
+        self.loaded.update(ends_of(self.run, path) or {""})
+        self.named.update(template_of(self.run, one) for one in v.alternatives(path or v.UNKNOWN))
 
 
 def _gives_batches(iterator: v.Obj | v.Items) -> bool:

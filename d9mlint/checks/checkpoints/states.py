@@ -13,7 +13,7 @@ from d9mlint.base.terminal import listed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.checkpoints.averaged import AveragedWeights
 from d9mlint.checks.checkpoints.carried_on import carried_on, saved_in, stored_with
-from d9mlint.checks.checkpoints.continued import Start, counter_of, start_of
+from d9mlint.checks.checkpoints.continued import Start, counter_of, counters_of, number_of, start_of
 from d9mlint.checks.checkpoints.drawn_between import Drawn, DrawnBetween
 from d9mlint.checks.checkpoints.failed_loads import LOAD, FailedLoads
 from d9mlint.checks.checkpoints.filled import FilledLists
@@ -1017,7 +1017,7 @@ class Checkpoints(
             # Whoever calls this may give the number in it.
             found.add("epoch")
         counters = self._counters(place.site.path)
-        if not counters.isdisjoint(written):
+        if not counters.isdisjoint(written) or self._is_only_number(mappings):
             found.add("epoch")
         if any(map(_of_jax, made)):
             self.of_jax.add(place.site)
@@ -1174,6 +1174,14 @@ class Checkpoints(
                     if self._not_kept(frozenset({loop})):
                         found.append((saved.place, {*saved.found, "epoch"}, frozenset({loop}), saved.option))
         return found
+
+    def _is_only_number(self, saved: list[v.Mapping]) -> bool:
+        """Whether the number of the only loop that runs is saved, whatever it is called."""
+        if len(self.run.loops) != 1:
+            return False
+        known = number_of(self.run.loops[0])
+        own = counters_of(self.run.loops[0]) if known is None else [known]
+        return any(part is one for held in saved for part in held.items.values() for one in own)
 
     def _counts_on(self, loop: str) -> bool:
         """Whether a loop goes on from a number that was read, or that an option gives."""

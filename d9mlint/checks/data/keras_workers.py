@@ -374,18 +374,22 @@ class KerasWorkers(Rule):
             return ""
         written = argument_node(call.node, "generator", 0) or argument_node(call.node, "x")
         held = argument_node(call.node, "validation_data")
-        training, validating = self._phase(data, written), self._phase(validation, held)
+        # What a generator draws before its first batch, `tf.keras` has drawn when it begins to validate; Keras itself starts
+        # both threads at once.
+        training = self._phase(data, written, rounds=not self.run.uses("keras"))
+        validating = self._phase(validation, held)
         common = training.drawn & validating.drawn
         if (training.draws and validating.changes) or (validating.draws and training.changes):
             common |= {"numpy"}
         return next((text for name, text in _NAMES.items() if name in common), "")
 
-    def _phase(self, pipeline: v.Value, written: m.Expr | None) -> _Phase:
-        """What the thread does that prepares the batches of training, or those of validation."""
+    def _phase(self, pipeline: v.Value, written: m.Expr | None, rounds: bool = False) -> _Phase:
+        """What the thread does that prepares the batches of training, or those of validation; with ``rounds``, what it does
+        for those after the first one."""
         made = None if isinstance(pipeline, v.Obj) else self._generator(pipeline, written)
         iterators: list[v.Obj | CallEvent] = [pipeline] if isinstance(pipeline, v.Obj) else []
         if made is not None:
-            batches = _Batches(self.run, made.key)
+            batches = _Batches(self.run, made.key, rounds)
             drawn = what_is_drawn(self.run, [made.call], batches, given=v.NO_ARGS) & batches.drawn
             iterators = batches.iterators
         else:

@@ -1871,7 +1871,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             asides = [one for one in asides if one is not lacking]
         tuned = head if self.run.trains_networks else None
         # They change no weights of it either.
-        changes = training and (rng not in _OF_PARAMETERS or self.run.trains_networks)
+        changes = training and (rng not in _OF_WEIGHTS or self.run.trains_networks)
         if changes and not (elsewhere_only and strong is None and tuned is None):
             firsts = [one for one in (weak, tuned, strong) if one is not None]
             found = _soonest(firsts or asides)
