@@ -1336,7 +1336,8 @@ def _end(rule: Ops) -> None:
             recurrent.add(built)
         instead = found.instead or rule.instead.get((*made, found.entry.id)) or ""
         found = found._replace(call=calls[found.place.site, found.entry.id], instead=instead)
-        if open_world and found.place.function not in rule.run.judged and made in rule.first_called:
+        of_module = found.place.function[1] == 0 and found.place.function not in rule.run.judged
+        if open_world and of_module and made in rule.first_called:
             # A module makes it, which programs run, for functions that none of them reaches.
             if found.entry.passes == "backward" and rule.graded.get(made) is False:
                 _silent(rule.run, found.entry, found.place, "no gradient is taken where it is called")
