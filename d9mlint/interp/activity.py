@@ -60,6 +60,7 @@ from d9mlint.interp.listening import (
     Listening,
     listened_by,
     on,
+    on_always,
     on_call,
     on_call_if,
     on_method,
@@ -389,6 +390,9 @@ def fits_alone(interp: RunView, owner: v.Value | None) -> bool:
         isinstance(one, v.Cls) or (isinstance(one, v.Obj) and runner(interp, one) is not None)
         for one in given
     )
+
+
+_VISIBLE = ("tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices")
 
 
 class Activity:
@@ -886,7 +890,7 @@ class Activity:
             if _surely_runs(self._interp):
                 note(self._interp, NO_GPU_FOR + "tensorflow", call.node, "TPUStrategy")
 
-    @on_call_if(lambda activity, api: activity.kb.role(api, "stays-on-cpu") is not None)
+    @on_call_if(lambda activity, api: activity.kb.role(api, "stays-on-cpu") is not None, always=True)
     def on_cpu(self, call: CallEvent) -> None:
         """A library is configured to compute on the CPU."""
         role = self.kb.role(call.api, "stays-on-cpu")
@@ -1050,7 +1054,14 @@ class Activity:
         """A function is called whose name tells what the program does."""
         _telling_call(self._interp, call)
 
-    @on(EnvironmentEvent)
+    @on_always(CallEvent, *_VISIBLE)
+    def visible(self, call: CallEvent) -> None:
+        """Some devices are shown to a library. The packages around unreached code are imported before it runs."""
+        first = call.args.get("devices", 0)
+        if isinstance(first, v.Items) and not first.elts and not first.open and _surely_runs(self._interp):
+            note(self._interp, NO_GPU_FOR + "tensorflow", call.node, call.api)
+
+    @on_always(EnvironmentEvent)
     def variable(self, event: EnvironmentEvent) -> None:
         """A variable is set."""
         _env(self._interp, event.name, event.value, event.node)
@@ -1352,8 +1363,7 @@ _DEVICE_FREE = frozenset(
 
 
 _EXEC = frozenset({"os.execv", "os.execve", "os.execvp", "os.execl", "os.execvpe"})
-_VISIBLE = frozenset({"tf.config.set_visible_devices", "tf.config.experimental.set_visible_devices"})
-_TELLING: frozenset[str] = frozenset({DEVICE, *_EXEC, *_VISIBLE})
+_TELLING: frozenset[str] = frozenset({DEVICE, *_EXEC})
 
 
 def _uses_cuda(api: str) -> bool:
@@ -1413,10 +1423,6 @@ def _telling_call(interp: Interp, call: CallEvent) -> None:
             note(interp, f"{name or 'cuda'}-device", call.node, api)
     elif api in _EXEC:
         note(interp, "exec", call.node, api)
-    elif api in _VISIBLE:
-        first = call.args.get("devices", 0)
-        if isinstance(first, v.Items) and not first.elts and not first.open and _surely_runs(interp):
-            note(interp, NO_GPU_FOR + "tensorflow", call.node, api)
 
 
 def _env(interp: Interp, name: str, value: v.Value, node: Any) -> None:

@@ -30,13 +30,15 @@ _LISTENS = "_d9mlint_listens"
 class Listening(NamedTuple):
     """What a method listens to: a type of events and, for calls and attributes, their names; ``method`` when these
     are bare names of methods, whatever the receiver. ``wanted`` chooses calls by their canonical names, ``with_objects``
-    those of methods of objects, or that are given objects."""
+    those of methods of objects, or that are given objects. With ``always``, the method hears of imports that are not
+    judged, too."""
 
     event: type[Any]
     names: tuple[str, ...] = ()
     method: bool = False
     wanted: Callable[..., bool] | None = None
     with_objects: bool = False
+    always: bool = False
 
 
 _PLAIN = frozenset({v.Lit, v.Ext, v.Unknown, type(None)})
@@ -55,15 +57,24 @@ def on(event: type[E]) -> Callable[[Method[L, E]], Method[L, E]]:
     return _listens(Listening(event))
 
 
+def on_always(event: type[E], *names: str) -> Callable[[Method[L, E]], Method[L, E]]:
+    """Decorator of a method: listen to all events of a type, or to calls of these canonical names, also in imports that
+    are not judged, as of the packages around unreached code."""
+    return _listens(Listening(event, names, always=True))
+
+
 def on_call(*names: str) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
     """Decorator of a method: listen to calls of these canonical names."""
     return _listens(Listening(CallEvent, names))
 
 
-def on_call_if(wanted: Callable[[Any, str], bool]) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
+def on_call_if(
+    wanted: Callable[[Any, str], bool], always: bool = False
+) -> Callable[[Method[L, CallEvent]], Method[L, CallEvent]]:
     """Decorator of a method: listen to calls that are ``wanted(listener, name)``, which is asked once for each canonical
-    name, and so must not look at anything but the knowledge base, the targets and whether a program is run."""
-    return _listens(Listening(CallEvent, wanted=wanted))
+    name, and so must not look at anything but the knowledge base, the targets and whether a program is run; ``always``,
+    also in imports that are not judged."""
+    return _listens(Listening(CallEvent, wanted=wanted, always=always))
 
 
 def on_call_with_objects(method: Method[L, CallEvent]) -> Method[L, CallEvent]:
@@ -134,6 +145,7 @@ class Listeners:
     """The listeners of a run, by what they listen to."""
 
     __slots__ = (
+        "_always",
         "_any_call",
         "_chosen",
         "_muted",
@@ -156,6 +168,7 @@ class Listeners:
         self._any_call: list[tuple[Listening, Handler[CallEvent]]] = []
         self._chosen: dict[str, _Choice] = {}
         self._wanted: Wanted = {}
+        self._always: list[tuple[Listening, Handler[Any]]] = []
         self._muted: Listeners | None = None
 
     def add(self, listener: object) -> None:
@@ -169,6 +182,8 @@ class Listeners:
 
     def listen(self, to: Listening, handler: Handler[Any]) -> None:
         """Tell a function of these events."""
+        if to.always:
+            self._always.append((to, handler))
         if not to.names and to.event is CallEvent:
             self._any_call.append((to, handler))
             self._chosen.clear()
@@ -259,8 +274,10 @@ class Listeners:
         return new
 
     def muted(self) -> Listeners:
-        """Nobody listens; but names that are listened to are still known."""
+        """Nobody listens but those who always do; names that are listened to are still known."""
         if self._muted is None or len(self._muted.calls) != len(self.calls):
             self._muted = Listeners()
             self._muted.calls = {name: [] for name in self.calls}
+            for to, handler in self._always:
+                self._muted.listen(to, handler)
         return self._muted

@@ -202,7 +202,12 @@ def _uses(file: ModuleFile, stmt: m.Import | m.ImportFrom) -> bool:
     ``unittest.loader`` for a variable ``loader``."""
     if _has_tests(file):
         return True
-    names = {alias.asname or alias.name.partition(".")[0] for alias in stmt.names}
+    # A statement may import other modules too, as in `import sys, unittest`.
+    names = {
+        alias.asname or alias.name.partition(".")[0]
+        for alias in stmt.names
+        if isinstance(stmt, m.ImportFrom) or alias.name in TEST_LIBRARIES
+    }
     names -= own_names(file.facts.functions[0])
     functions = file.facts.functions
     heads: list[Any] = []
@@ -212,8 +217,30 @@ def _uses(file: ModuleFile, stmt: m.Import | m.ImportFrom) -> bool:
         heads += [*cls.bases, *cls.decorators, *cls.body]
     if "*" in names or any(isinstance(x, m.Name) and x.id.partition(".")[0] in names for x in nodes(heads)):
         return True
+    readers = [
+        one
+        for one in functions
+        if any(name in variables(one) and not _is_own(functions, one, name) for name in names)
+    ]
+    if not _is_started(file):
+        return bool(readers)
+    # A program may have a command that looks for the tests of its project.
+    return any(one is functions[0] or _runs_own_tests(one, stmt, names) for one in readers)
+
+
+def _is_started(file: ModuleFile) -> bool:
+    return os.path.basename(file.path) == "__main__.py" or has_main_guard(file)
+
+
+def _runs_own_tests(function: m.Function, stmt: m.Import | m.ImportFrom, names: set[str]) -> bool:
+    """Whether a function calls the ``main`` of a library for tests, which runs those of its module: ``unittest.main()``,
+    or ``main()`` where that is imported."""
+    mains = {alias.asname or alias.name for alias in stmt.names if alias.name == "main"}
     return any(
-        name in variables(one) and not _is_own(functions, one, name) for one in functions for name in names
+        isinstance(one, m.Call)
+        and isinstance(one.func, m.Name)
+        and (one.func.id in mains or (one.func.id.endswith(".main") and _root_name(one.func) in names))
+        for one in nodes(function.body)
     )
 
 

@@ -145,11 +145,24 @@ class KerasWorkers(Rule):
         ahead = validation is not None and not (isinstance(workers, v.Lit) and workers.value == 0)
         pipeline = ahead and self._one_pipeline(data, validation)
         shared = self._drawn_by_both(call, data, validation) if ahead and not pipeline else ""
-        if _several(workers):
+        remedy = "use one worker, or a generator per element"
+        copied = isinstance(processes, v.Lit) and processes.value is True
+        if _several(workers) and self._draws_between(data) and self._is_fixed(validation, between=True):
+            message = (
+                f"`{name}={workers.value}`: `on_epoch_end` draws in a thread that prepares batches ahead, "
+                "so what it draws depends on timing"
+            )
+            remedy = "use one worker"
+        elif _several(workers) and copied:
+            message = (
+                f"`{name}={workers.value}` with `{option}=True`: every process gets a copy of the RNG states, "
+                "and which of them prepares a batch depends on scheduling"
+            )
+        elif _several(workers):
             message = (
                 f"`{name}={workers.value}`: workers share RNG state, so draw order depends on scheduling"
             )
-        elif isinstance(processes, v.Lit) and processes.value is True:
+        elif copied:
             message = f"`{option}=True`: every process gets a copy of the RNG states"
         elif pipeline:
             message = "training and validation share one pipeline and race for it unless `workers=0`"
@@ -180,7 +193,7 @@ class KerasWorkers(Rule):
                 message,
                 "pass `workers=0`, as training and validation draw from one generator"
                 if pipeline or shared
-                else "use one worker, or a generator per element",
+                else remedy,
                 subject="fit",
                 severity=Severity.ADVICE if fixed else None,
                 targets=targets,
@@ -273,7 +286,7 @@ class KerasWorkers(Rule):
         if v.is_zero(call.args.kw.get("steps", v.NONE)):
             return
         if self._is_model(call) and data is not None and self._draws_for_batches(data):
-            self._report_sharing(call, f"{name}={workers.value}", "predict")
+            self._report_sharing(call, f"{name}={workers.value}", "predict", call.args)
 
     @on_method("start")
     def started(self, call: CallEvent) -> None:
@@ -287,13 +300,19 @@ class KerasWorkers(Rule):
         if not _several(workers):
             return
         if data is not None and self._draws_for_batches(data):
-            self._report_sharing(call, f"{name}={workers.value}", "start")
+            self._report_sharing(call, f"{name}={workers.value}", "start", owner.args)
 
-    def _report_sharing(self, call: CallEvent, given: str, subject: str) -> None:
+    def _report_sharing(self, call: CallEvent, given: str, subject: str, args: v.Args) -> None:
+        """``args`` say whether the workers are processes."""
+        name, processes = next(((one, args.kw[one]) for one in _PROCESSES if one in args.kw), ("", None))
+        option = name if isinstance(processes, v.Lit) and processes.value is True else ""
         self.report(
             "DET208",
             call.node,
-            f"`{given}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
+            f"`{given}` with `{option}=True`: every process gets a copy of the RNG states, so what is drawn for a batch "
+            "depends on scheduling"
+            if option
+            else f"`{given}`: workers share RNG state, so what is drawn for a batch depends on scheduling",
             "use one worker, or a generator per element",
             subject=subject,
             remedy=("1",),
@@ -317,19 +336,27 @@ class KerasWorkers(Rule):
             return not self._is_empty(data) and bool(self._drawn(data, None))
         return isinstance(data, v.Obj) and _draws_for_elements(self.run, data)
 
-    def _is_fixed(self, validation: v.Value | None) -> bool:
-        """Whether there are no data for validation, or arrays, or a sequence that draws nothing."""
+    def _draws_between(self, data: v.Value | None) -> bool:
+        """Whether a sequence draws in ``on_epoch_end`` alone, and nothing for its batches. A thread of the queue calls
+        that behind the last batch, if the model has not stopped the queue by then."""
+        if not isinstance(data, v.Inst) or not isinstance(data.cls.find("on_epoch_end"), v.Func):
+            return False
+        return not self._draws_nothing(data) and self._draws_nothing(data, ends=False)
+
+    def _is_fixed(self, validation: v.Value | None, between: bool = False) -> bool:
+        """Whether there are no data for validation, or arrays, or a sequence that draws nothing; or, with ``between``,
+        nothing for its batches."""
         if validation is None or v.is_none(validation) is True:
             return True
         arrays = isinstance(validation, v.Items) and validation.maker is None
-        return arrays or self._draws_nothing(validation)
+        return arrays or self._draws_nothing(validation, ends=not between)
 
-    def _draws_nothing(self, data: v.Value | None) -> bool:
+    def _draws_nothing(self, data: v.Value | None, ends: bool = True) -> bool:
         """Whether a sequence surely draws nothing and each of its batches depends on its number alone, whoever prepares
-        it."""
+        it; where ``ends`` is false, whatever ``on_epoch_end`` draws."""
         if not isinstance(data, v.Inst) or not isinstance(data.cls.find("__getitem__"), v.Func):
             return False
-        ended = data.cls.find("on_epoch_end")
+        ended = data.cls.find("on_epoch_end") if ends else None
         found = item_draws(self.run, [data, ended.bind(data)] if isinstance(ended, v.Func) else [data])
         surely = not (found.drawn or found.unknown or found.libraries or found.op_seeds)
         return surely and not self._carries(data.cls, "__getitem__", set())

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from d9mlint.checks.base import Rule, argument_node
+from d9mlint.checks.base import Rule, argument_node, called_api
 from d9mlint.checks.derivation import decided, derives
 from d9mlint.interp import values as v
 from d9mlint.interp.data import differing, origin
 from d9mlint.interp.events import CallEvent, DecoratorEvent, HandlerEvent, Loop, LoopEvent
 from d9mlint.interp.listening import on, on_call_if
 from d9mlint.ir import nodes as m
-from d9mlint.ir.endings import fails
+from d9mlint.ir.endings import blocks_within, fails
 from d9mlint.ir.scopes import target_names
-from d9mlint.ir.traversal import alike, nodes, tries
+from d9mlint.ir.traversal import alike, called_name, nodes, tries
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -36,6 +36,7 @@ class FreeMemory(Rule):
         """A loop begins or ends."""
         if not event.begins:
             _retries(self, event.loop)
+            _grows(self, event.loop)
 
     @on(HandlerEvent)
     def handled(self, event: HandlerEvent) -> None:
@@ -109,6 +110,94 @@ def _retries(rule: Rule, loop: Loop) -> None:
                     _FIXED,
                     subject="out of memory",
                 )
+
+
+def _grows(rule: Rule, loop: Loop) -> None:
+    """A loop that makes a number larger until the memory is used up, and keeps the last one with which the computation
+    succeeded."""
+    if loop.frame.env is not rule.run.frame.env:
+        return
+    grown = {name for one in nodes(loop.stmt.body) if (name := _grown(one))} | _steps(loop.stmt)
+    for stmt in tries(loop.stmt) if grown else ():
+        tried = {name for name in grown if _is_used(name, stmt, loop.stmt)}
+        for handler in stmt.handlers if tried else ():
+            # Who leaves the loop has found the size.
+            left = next((one for one in nodes(list(handler.body)) if _leaves(one)), None)
+            if left is None or fails(handler.body):
+                continue
+            if _is_kept(rule.run, tried, loop.stmt) and _out_of_memory(rule.run, handler):
+                rule.report(
+                    "DET315",
+                    left,
+                    "the batch is made larger until memory runs out: its size depends on the free memory",
+                    _FIXED,
+                    subject="out of memory",
+                )
+
+
+def _leaves(node: Any) -> bool:
+    return isinstance(node, m.Return) or (isinstance(node, m.Jump) and node.kind == "break")
+
+
+def _grown(node: Any) -> str:
+    """The variable that a statement makes larger in a stride; one by one, it counts."""
+    if isinstance(node, m.AugAssign):
+        return _name(node.target) if _is_stride(node.op, node.value) else ""
+    if not isinstance(node, m.Assign) or len(node.targets) != 1 or not isinstance(node.value, m.BinOp):
+        return ""
+    name = _name(node.targets[0])
+    of = {_name(node.value.left)} | ({_name(node.value.right)} if node.value.op in ("*", "+") else set())
+    given = node.value.right if _name(node.value.left) == name else node.value.left
+    return name if name in of and _is_stride(node.value.op, given) else ""
+
+
+def _is_stride(op: str, by: m.Expr) -> bool:
+    return op in ("*", "<<") or (op == "+" and isinstance(by, m.Const) and by.value != 1)
+
+
+def _steps(loop: m.For | m.While) -> set[str]:
+    """The variable that stands for one written number after another in a loop."""
+    if not isinstance(loop, m.For) or not isinstance(loop.iter, m.Seq) or not loop.iter.elts:
+        return set()
+    numbers = all(
+        isinstance(one, m.Const) and isinstance(one.value, int) and not isinstance(one.value, bool)
+        for one in loop.iter.elts
+    )
+    return {_name(loop.target)} - {""} if numbers else set()
+
+
+def _is_kept(run: RunView, names: set[str], loop: m.For | m.While) -> bool:
+    """Whether one of some variables, or what a loop computes from one, is given back, or read behind the loop by more
+    than what shows it."""
+    made = set(names)
+    for one in nodes(loop.body):
+        if isinstance(one, m.Assign) and any(_is_read(name, [one.value]) for name in names):
+            for target in one.targets:
+                target_names(target, made)
+    given: list[Any] = [one.value for one in nodes(loop.body) if isinstance(one, m.Return) and one.value]
+    func = run.frame.func
+    body = run.body(func) if func is not None else run.whole(run.frame.file).functions[0].body
+    pending = list(body)
+    while pending:
+        stmt = pending.pop()
+        if stmt is loop or stmt.start < loop.start:
+            inner = [] if stmt is loop else [one for block in blocks_within(stmt) for one in block]
+            pending += inner if any(one is loop for one in nodes(inner)) else []
+        elif isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Call):
+            if not _shows(run, stmt.value):
+                given.append(stmt.value)
+        elif isinstance(stmt, (m.Assign, m.Return)):
+            given += [stmt.value] if stmt.value is not None else []
+        else:
+            given.append(stmt)
+    return any(_is_read(name, given) for name in made)
+
+
+def _shows(run: RunView, call: m.Call) -> bool:
+    """Whether a call prints what it is given, or writes it into a log."""
+    api = called_api(run, call)
+    entry = run.kb.order(api) if api else run.kb.order(f"?.{called_name(call)}", True)
+    return entry is not None and (entry.role == "show" or entry.shows)
 
 
 def _tries_again(rule: Rule, event: HandlerEvent) -> None:
