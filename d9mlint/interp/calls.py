@@ -1877,7 +1877,9 @@ def _call_held(interp: Interp, args: v.Args, node: Any) -> None:
                     run_methods(interp, inst, node)
             for func in held if isinstance(one, v.Mapping) else ():
                 if isinstance(func, (v.Func, v.Partial)):
-                    call(interp, func, _ANY, node)
+                    given = call(interp, func, _ANY, node)
+                    if interp.orders.any:
+                        interp.orders.decide(interp.orders.of(given))
 
 
 def _each(interp: Interp, api: str, args: v.Args, node: Any, owner: v.Value | None) -> v.Args | None:
