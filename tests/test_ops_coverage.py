@@ -74,7 +74,7 @@ TF = {
     "tf.math.unsorted_segment_sqrt_n": "tf.math.unsorted_segment_sqrt_n(v, i, 2)",
     "tf.math.unsorted_segment_sum": "tf.math.unsorted_segment_sum(v, i, 2)",
     "tf.nn.ctc_loss": "tf.nn.ctc_loss(i, x, i, i)",
-    "tf.nn.depthwise_conv2d": 'tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME")',
+    "tf.nn.depthwise_conv2d": 'tf.nn.depthwise_conv2d(x, x[0, ..., None], [1, 1, 1, 1], "SAME")',
     "tf.nn.dilation2d": 'tf.nn.dilation2d(x, w, [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1])',
     "tf.nn.max_pool_with_argmax": 'tf.nn.max_pool_with_argmax(x, 2, 2, "SAME")[0]',
     "tf.nn.softmax_cross_entropy_with_logits": "tf.nn.softmax_cross_entropy_with_logits(v, v)",
