@@ -425,6 +425,8 @@ class Activity:
 
     steps = remembered(list[str])
     """The attributes in which steps of graphs are stored; empty for one that is not stored in one alone."""
+    step_names = remembered(set[str])
+    """The names that graphs have given to steps; empty for one that is not known."""
     gradients_on_cpu = remembered(set[bool])
     """Whether the gradients that are added to graphs of TensorFlow by themselves are put on the CPU."""
 
@@ -664,6 +666,7 @@ class Activity:
                 )
                 place = Where(self._interp, call.node, name)
                 self.steps.append(_attribute_that_holds(self._interp.statement, call.node))
+                self.step_names.add(_name_of_step(call))
                 self._interp.places.setdefault(GRAPH_STEP_CPU if cpu else GRAPH_STEP, place)
                 return
             named = TF_WATCHED in self._interp.places or _of_variables(
@@ -714,19 +717,25 @@ class Activity:
             self._interp.places.setdefault(GRAPH_HANDED, Where(self._interp, call.node, call.api))
         runs = call.api.rpartition(".")[2] == "run"
         given = [one for value in call.args.values() for one in _nested(value)]
-        steps = any(_is_step(one) for one in given)
+        steps = any(_is_step(one) for one in given) or (runs and self._is_step_by_name(call))
         if steps and call.api.startswith("tf.") and call.api.endswith(_SPECIFIES):
             note(self._interp, SPECIFIED, call.node, call.api)
             return
         if runs and steps and self._interp.orders.loops:
             # A model that was there before the loop changes in its order.
-            self._interp.orders.decide_loops(
-                min(one.birth for one in given if isinstance(one, v.Obj) and _is_step(one))
-            )
+            born = [one.birth for one in given if isinstance(one, v.Obj) and _is_step(one)]
+            if born:
+                self._interp.orders.decide_loops(min(born))
         if steps or (runs and any(one is v.UNKNOWN for one in given[:1]) and self._may_be_at_hand()):
             _run_graph(self._interp)
         elif runs:
             self._interp.places.setdefault(GRAPH_RUN, Where(self._interp, call.node, call.api))
+
+    def _is_step_by_name(self, call: CallEvent) -> bool:
+        """Whether a session is given the name of a step, or what a graph has under that name."""
+        fetches = call.args.get("fetches", 0)
+        names = {_name_in_graph(one) for one in _nested(fetches)} if fetches is not None else set()
+        return not (names - {""}).isdisjoint(self.step_names)
 
     def _may_be_at_hand(self) -> bool:
         """Whether something unknown may be a step: not where each is in an attribute that no function that has run reads."""
@@ -1251,6 +1260,28 @@ def _is_step(value: v.Value, depth: int = 0) -> bool:
     return value.api in _GROUPS and any(
         _is_step(one, depth + 1) for given in value.args.values() for one in _nested(given)
     )
+
+
+def _name_of_step(call: CallEvent) -> str:
+    """The name that a graph gives to a step, without its scopes; empty for one that is not known."""
+    name = call.args.kw.get("name")
+    if isinstance(name, v.Lit) and isinstance(name.value, str):
+        return name.value
+    # An optimizer gives its own name to what is given none.
+    owner = call.owner.api.rpartition(".")[2] if isinstance(call.owner, v.Obj) else ""
+    named = isinstance(call.owner, v.Obj) and "name" in call.owner.args.kw
+    return owner.removesuffix("Optimizer") if name is None and not named else ""
+
+
+def _name_in_graph(value: v.Value) -> str:
+    """The name of an operation or tensor, without scopes and number, that is a text or what a graph is asked for by it."""
+    if isinstance(value, v.Obj) and value.api.rpartition(".")[2] in _BY_NAME:
+        value = value.args.get("name", 0) or value.args.get("obj", 0) or v.UNKNOWN
+    text = value.value if isinstance(value, v.Lit) else None
+    return text.partition(":")[0].rpartition("/")[2] if isinstance(text, str) else ""
+
+
+_BY_NAME = ("get_operation_by_name", "get_tensor_by_name", "as_graph_element")
 
 
 def _attribute_that_holds(stmt: m.Stmt | None, node: Any) -> str:
