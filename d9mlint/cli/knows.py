@@ -315,7 +315,7 @@ _GRADIENTS = {
 def _tensor(entry: TensorEntry) -> Iterator[str]:
     yield ", ".join(_names_of(entry))
     yield f"  gives a tensor that {_GRADIENTS[entry.grad]}"
-    for name in ("device", "sizes", "rank", "dtype", "distinct", "whole", "sparse"):
+    for name in ("device", "sizes", "rank", "dtype", "distinct", "repeats", "whole", "sparse"):
         value = getattr(entry, name)
         if value not in (None, "", False, "unknown"):
             yield f"  {name}: {'always' if value is True else value}"
