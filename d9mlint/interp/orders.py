@@ -554,6 +554,20 @@ class Orders:
                     env.vars[name] = index
         return loop
 
+    def count_through(self, interp: Interp, stmt: m.While) -> Loop | None:
+        """A loop begins that may take the elements of something one by one, by a number that it counts up itself."""
+        found = order_positions.counted_through(interp, stmt) if self.origins else None
+        if found is None or found[1].kind not in (SEQUENCE, NESTED):
+            return None
+        name, order = found
+        env = interp.frame.env
+        before = {one: env.vars[one] for one in carried_names(stmt) if one in env.vars}
+        loop = Loop(Order(order.keys, site=order.site), env, before, stmt)
+        self.loops.append(loop)
+        loop.numbers = Order(order.keys, INDEX, loop.start, order.site)
+        env.vars[name] = self.carried(v.Obj(shapes.NUMBER), loop.numbers)
+        return loop
+
     def _gives(self, interp: Interp, name: str) -> Order | None:
         """The order of the loop of this function that gives elements this name."""
         env = interp.frame.env
