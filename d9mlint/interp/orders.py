@@ -101,6 +101,8 @@ TENSOR = "torch.Tensor"
 MIXED = -1
 ALWAYS = sys.maxsize
 """The loop of a number that depends on an order also where its loop has ended."""
+SHUFFLED = sys.maxsize // 2
+"""What is added to the site of an order that has been shuffled: what was in one order with it is so no longer."""
 MAX_PARTS = 64
 MAX_NESTING = 3
 
@@ -822,6 +824,14 @@ class Orders:
                 self.arrived(interp, node, numbered)
         if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):
             return result
+        if role == "sink" and entry is not None and entry.gives in ("shuffled", "permuted") and self.origins:
+            mixed = self._mixed(args)
+            if mixed is not None:
+                mixed = mixed._replace(site=SHUFFLED + getattr(node, "start", 0))
+                if entry.gives == "permuted":
+                    return self.carried(result, mixed)
+                self.put(args.pos[0], mixed)
+                return result
         if owner is not None:
             if api.endswith(_STEPS) and (walk := _walk_of(interp, owner)) is not None:
                 return self._walked(walk)
@@ -908,6 +918,13 @@ class Orders:
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
         return result
+
+    def _mixed(self, args: v.Args) -> Order | None:
+        """The order of what is shuffled as a whole: all of its elements are there afterwards, in an order that depends on
+        the one before."""
+        value = args.pos[0] if args.pos and not args.star else None
+        order = self.of(value) if isinstance(value, (v.Obj, v.Items)) and not is_set(value) else None
+        return order if order is not None and order.kind in (SEQUENCE, NESTED) else None
 
     def _inner_of(self, value: v.Value) -> Order | None:
         """The orders of the items of a mapping, or that of another value."""
@@ -1782,7 +1799,8 @@ class Orders:
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
                 if not self._was_given(one.order, func, args):
                     # Nobody else has seen it yet.
-                    one.order = one.order._replace(site=site)
+                    shuffled = SHUFFLED if one.order.site >= SHUFFLED else 0
+                    one.order = one.order._replace(site=site + shuffled)
                 for key in one.order.keys:
                     origin = self.origins[key]
                     if origin.names and origin.place.function == (func.file.path, func.key[1]):
