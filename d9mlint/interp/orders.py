@@ -409,7 +409,11 @@ class Orders:
             kind = TEXT
         elif not kind and columns.has_cells(value.elts):
             kind = CELL
-        return self.made(interp, "DET210", node, "", self.remedy, elements=kind, inside=inside)
+        order = self.made(interp, "DET210", node, "", self.remedy, elements=kind, inside=inside)
+        # An import may have been followed by another run, in which other things were made.
+        return (
+            order if interp.importing or inside else order._replace(site=order_folders.number_of_set(value))
+        )
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
@@ -1800,7 +1804,8 @@ class Orders:
                 if not self._was_given(one.order, func, args):
                     # Nobody else has seen it yet.
                     shuffled = SHUFFLED if one.order.site >= SHUFFLED else 0
-                    one.order = one.order._replace(site=site + shuffled)
+                    given = order_folders.of_call(one.order.site, site)
+                    one.order = one.order._replace(site=given or site + shuffled)
                 for key in one.order.keys:
                     origin = self.origins[key]
                     if origin.names and origin.place.function == (func.file.path, func.key[1]):
@@ -1813,6 +1818,11 @@ class Orders:
         if isinstance(func.receiver, v.Inst):
             given += func.receiver.attrs.values()
         if any(x.goes_with(order) for x in map(self.of, given) if x is not None):
+            return True
+        if any(
+            isinstance(x, v.Items) and x.kind == "s" and order_folders.number_of_set(x) == order.site
+            for x in given
+        ):
             return True
         folder = self.folders.get(order.site)
         here = (func.file.path, func.key[1])
@@ -1867,8 +1877,10 @@ class Orders:
                 at = self.of(value)
                 if at is not None and at.kind == INDEX and order_cuts.shares_out(interp, node, written):
                     self.decide(at)
-        if id(node) in self.pairs and self.of(left) != self.of(rights[0]):
-            if not any(isinstance(value, v.Lit) for value in (left, *rights)):
+        if id(node) in self.pairs:
+            first, second = self.of(left), self.of(rights[0])
+            paired = first is not None and second is not None and _are_one(first, second)
+            if not paired and not any(isinstance(value, v.Lit) for value in (left, *rights)):
                 # How often they agree, place by place, is the same in any order that both have.
                 self.decide(self.merged((left, *rights)))
         if any(op in ("<", ">", "<=", ">=") for op in node.ops):
