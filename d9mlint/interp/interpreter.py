@@ -1692,6 +1692,7 @@ class Interp:
         outer, self.repeating = self.repeating, self.loops[-1].start
         self.orders.begin_rounds(self, stmt)
         self._forget_tensors(stmt)
+        counting = self.orders.count_through(self, stmt)
         self._havoc(stmt)
         self.listeners.tell(TestEvent(stmt))
         test = self.decide(stmt)
@@ -1699,6 +1700,8 @@ class Interp:
         if test.answer is not False or test.option:
             self._rounds(stmt.body, stmt, havoc=False)
         self.repeating = outer
+        if counting is not None:
+            self.orders.leave(counting)
         self.orders.end_rounds()
         self._leave_loop()
         self._behind_loop(stmt, without, test.answer is True and not test.option)

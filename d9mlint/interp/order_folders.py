@@ -1,4 +1,5 @@
-"""Which listings are of one folder: two of them give its entries in one order, as long as none is added or taken away."""
+"""Which listings are of one folder: two of them give its entries in one order, as long as none is added or taken away. So
+does a process that goes through one set twice."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ _JOINED = "os.path.join"
 _NAMING = frozenset({_JOINED, "pathlib.Path"})
 """What names the same folder whenever it is given the same."""
 _FIRST = -2
+_FIRST_SET = -(1 << 40)
+"""Sets have numbers below those of folders."""
 _PLAIN = (m.AnnAssign, m.Assert, m.Assign, m.AugAssign, m.ExprStmt)
 """Statements that do the same in each round."""
 _DEEPEST = 4
@@ -52,6 +55,17 @@ def number(folders: Folders, entry: OrderEntry, folder: v.Value, site: Site) -> 
         found -= 1
     folders[found] = (entry.id, folder)
     return found
+
+
+def number_of_set(value: v.Items) -> int:
+    """The number of a set, as long as it has these elements."""
+    return _FIRST_SET - max(value.birth, value.version)
+
+
+def of_call(known: int, site: int) -> int:
+    """The number that a set has which a call at a site has gone through, where what it gives is used; 0 for anything but
+    sets. Each call has its own."""
+    return _FIRST_SET - zlib.crc32(f"{known}:{site}".encode()) - (1 << 40) if known <= _FIRST_SET else 0
 
 
 def are_alike(one: v.Value, other: v.Value, depth: int = 0) -> bool:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from d9mlint.interp import values as v
 from d9mlint.interp.emptiness import RANGES
+from d9mlint.interp.naming import called_in_library
 from d9mlint.interp.order_looks import is_only_shown
 from d9mlint.interp.order_sorting import LENGTH
 from d9mlint.interp.order_ties import ties
 from d9mlint.interp.passed_on import passed_on
 from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import assigned_names
+from d9mlint.ir.scopes import assigned_names, counts_up
 from d9mlint.ir.traversal import called_name, nodes, parents, variables
 
 if TYPE_CHECKING:
@@ -82,13 +83,65 @@ def taken_by_number(
         return None
     if stmt is not None and target.id in assigned_names(stmt):
         return None
+    return order if _takes(interp, order, target.id, body) else None
+
+
+def counted_through(interp: Interp, stmt: m.While) -> tuple[str, Order] | None:
+    """The variable with which a loop counts through a whole sequence, and the order of the elements that it takes by it:
+    ``while i < len(names)`` with ``names[i]`` and, after all that reads it, ``i += 1``."""
+    test = stmt.test
+    if not isinstance(test, m.Compare) or len(test.ops) != 1 or test.ops[0] not in _BELOW:
+        return None
+    sides = (test.left, test.comparators[0])
+    number, last = sides if _BELOW[test.ops[0]] else sides[::-1]
+    if not isinstance(number, m.Name) or not counts_up(stmt, number.id):
+        return None
+    first = interp.frame.env.vars.get(number.id)
+    if not isinstance(first, v.Lit) or first.value != 0:
+        return None
+    if any(isinstance(one, m.Return | m.Jump) for one in nodes(stmt.body)):
+        # Which elements it does not come to depends on the order.
+        return None
+    order = interp.orders.of(_measured(interp, last))
+    body = list(stmt.body)
+    while body and not isinstance(body[-1], m.AugAssign):
+        if any(_is_of(one, number.id) for one in nodes([body.pop()])):
+            return None
+    end = body.pop() if body else None
+    if order is None or not isinstance(end, m.AugAssign) or not _is_of(end.target, number.id):
+        return None
+    return (number.id, order) if _takes(interp, order, number.id, body) else None
+
+
+_BELOW = {"<": True, "!=": True, ">": False}
+"""How a test says that a number is below a length, and whether the number stands in front."""
+
+
+def _measured(interp: Interp, length: m.Expr) -> v.Value | None:
+    """What an expression gives the length of."""
+    if isinstance(length, m.Call):
+        given = length.args[0] if len(length.args) == 1 and not length.keywords else None
+        if not isinstance(given, m.Name) or called_in_library(interp, length) != LENGTH:
+            return None
+        return interp.value_of(given)
+    value = interp.value_of(length) if isinstance(length, m.Name) else None
+    return value.args.get("obj", 0) if isinstance(value, v.Obj) and value.api == LENGTH else None
+
+
+def _is_of(node: Any, name: str) -> bool:
+    """Whether a node is a variable, or an attribute of it."""
+    return isinstance(node, m.Name) and node.id.partition(".")[0] == name
+
+
+def _takes(interp: Interp, order: Order, name: str, body: list[Any]) -> bool:
+    """Whether the body of a loop takes elements of sequences in this order by a number, and does nothing else with it."""
     fn = running(interp)
     if fn is None:
-        return None
+        return False
     above = parents(fn)
     taken = False
     for one in nodes(body):
-        if not isinstance(one, m.Name) or one.id.partition(".")[0] != target.id:
+        if not _is_of(one, name):
             continue
         user = above.get(id(one))
         if isinstance(user, m.Subscript) and user.index is one and isinstance(user.value, m.Name):
@@ -104,8 +157,8 @@ def taken_by_number(
             if isinstance(stored, m.Assign) and any(x is user for x in stored.targets):
                 continue
         if not is_only_shown(interp, one, fn):
-            return None
-    return order if taken else None
+            return False
+    return taken
 
 
 def found_by_key(interp: Interp, args: v.Args, node: Any, key: str) -> Order | None:

@@ -101,6 +101,8 @@ TENSOR = "torch.Tensor"
 MIXED = -1
 ALWAYS = sys.maxsize
 """The loop of a number that depends on an order also where its loop has ended."""
+SHUFFLED = sys.maxsize // 2
+"""What is added to the site of an order that has been shuffled: what was in one order with it is so no longer."""
 MAX_PARTS = 64
 MAX_NESTING = 3
 
@@ -407,7 +409,11 @@ class Orders:
             kind = TEXT
         elif not kind and columns.has_cells(value.elts):
             kind = CELL
-        return self.made(interp, "DET210", node, "", self.remedy, elements=kind, inside=inside)
+        order = self.made(interp, "DET210", node, "", self.remedy, elements=kind, inside=inside)
+        # An import may have been followed by another run, in which other things were made.
+        return (
+            order if interp.importing or inside else order._replace(site=order_folders.number_of_set(value))
+        )
 
     def _are_numbers(self, order: Order | None) -> None:
         """What a set of unknown elements gave turns out to be numbers, whose hashes are the same in every run."""
@@ -552,6 +558,20 @@ class Orders:
                     index = v.Obj("?", "?")
                     index.order = Order(loop.order.keys, INDEX, loop.start, loop.site)
                     env.vars[name] = index
+        return loop
+
+    def count_through(self, interp: Interp, stmt: m.While) -> Loop | None:
+        """A loop begins that may take the elements of something one by one, by a number that it counts up itself."""
+        found = order_positions.counted_through(interp, stmt) if self.origins else None
+        if found is None or found[1].kind not in (SEQUENCE, NESTED):
+            return None
+        name, order = found
+        env = interp.frame.env
+        before = {one: env.vars[one] for one in carried_names(stmt) if one in env.vars}
+        loop = Loop(Order(order.keys, site=order.site), env, before, stmt)
+        self.loops.append(loop)
+        loop.numbers = Order(order.keys, INDEX, loop.start, order.site)
+        env.vars[name] = self.carried(v.Obj(shapes.NUMBER), loop.numbers)
         return loop
 
     def _gives(self, interp: Interp, name: str) -> Order | None:
@@ -808,6 +828,14 @@ class Orders:
                 self.arrived(interp, node, numbered)
         if role in ("", "carry", "sink") and self.origins and order_sorting.taken(self, args, owner):
             return result
+        if role == "sink" and entry is not None and entry.gives in ("shuffled", "permuted") and self.origins:
+            mixed = self._mixed(args)
+            if mixed is not None:
+                mixed = mixed._replace(site=SHUFFLED + getattr(node, "start", 0))
+                if entry.gives == "permuted":
+                    return self.carried(result, mixed)
+                self.put(args.pos[0], mixed)
+                return result
         if owner is not None:
             if api.endswith(_STEPS) and (walk := _walk_of(interp, owner)) is not None:
                 return self._walked(walk)
@@ -894,6 +922,13 @@ class Orders:
             folded = entry is not None and entry.commutes and _is_folded(interp, node)
             return self.carried(result, merge((given, None if folded else self._accumulated(interp, node))))
         return result
+
+    def _mixed(self, args: v.Args) -> Order | None:
+        """The order of what is shuffled as a whole: all of its elements are there afterwards, in an order that depends on
+        the one before."""
+        value = args.pos[0] if args.pos and not args.star else None
+        order = self.of(value) if isinstance(value, (v.Obj, v.Items)) and not is_set(value) else None
+        return order if order is not None and order.kind in (SEQUENCE, NESTED) else None
 
     def _inner_of(self, value: v.Value) -> Order | None:
         """The orders of the items of a mapping, or that of another value."""
@@ -1768,7 +1803,9 @@ class Orders:
             if isinstance(one, (v.Obj, v.Items, v.Mapping)) and one.birth > before and one.order is not None:
                 if not self._was_given(one.order, func, args):
                     # Nobody else has seen it yet.
-                    one.order = one.order._replace(site=site)
+                    shuffled = SHUFFLED if one.order.site >= SHUFFLED else 0
+                    given = order_folders.of_call(one.order.site, site)
+                    one.order = one.order._replace(site=given or site + shuffled)
                 for key in one.order.keys:
                     origin = self.origins[key]
                     if origin.names and origin.place.function == (func.file.path, func.key[1]):
@@ -1781,6 +1818,11 @@ class Orders:
         if isinstance(func.receiver, v.Inst):
             given += func.receiver.attrs.values()
         if any(x.goes_with(order) for x in map(self.of, given) if x is not None):
+            return True
+        if any(
+            isinstance(x, v.Items) and x.kind == "s" and order_folders.number_of_set(x) == order.site
+            for x in given
+        ):
             return True
         folder = self.folders.get(order.site)
         here = (func.file.path, func.key[1])
@@ -1835,8 +1877,10 @@ class Orders:
                 at = self.of(value)
                 if at is not None and at.kind == INDEX and order_cuts.shares_out(interp, node, written):
                     self.decide(at)
-        if id(node) in self.pairs and self.of(left) != self.of(rights[0]):
-            if not any(isinstance(value, v.Lit) for value in (left, *rights)):
+        if id(node) in self.pairs:
+            first, second = self.of(left), self.of(rights[0])
+            paired = first is not None and second is not None and _are_one(first, second)
+            if not paired and not any(isinstance(value, v.Lit) for value in (left, *rights)):
                 # How often they agree, place by place, is the same in any order that both have.
                 self.decide(self.merged((left, *rights)))
         if any(op in ("<", ">", "<=", ">=") for op in node.ops):

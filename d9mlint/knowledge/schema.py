@@ -1012,7 +1012,8 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     the loop around the call deal with whatever is ready first; ``taken`` is that for what several workers have put
     into a queue, and ``identifier`` a value that differs between runs, so
     that sorting by it gives an arbitrary order, and ``element`` the smallest or largest one; ``set`` is a set, and ``sets``
-    are several. ``pattern`` is the
+    are several; a sink whose first argument is ``shuffled`` in place, or that gives all its elements ``permuted``, makes the
+    order count where that of the argument counts. ``pattern`` is the
     position of an argument that names one entry where it has no wildcard characters; a listing of ``one_folder`` gives the
     entries of a folder, and none of those below. ``key`` names the argument that
     is a sort key, and ``iterated`` is the position of what is sorted or chosen from by it. ``library`` must have been
@@ -1055,7 +1056,9 @@ class OrderEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     apis: list[str]
     role: OrderRole
     rule: Literal["", "DET209", "DET210", "DET211", "DET213", "DET215"] = ""
-    gives: Literal["sequence", "walk", "turns", "taken", "identifier", "element", "set", "sets"] = "sequence"
+    gives: Literal[
+        "sequence", "walk", "turns", "taken", "identifier", "element", "set", "sets", "shuffled", "permuted"
+    ] = "sequence"
     pattern: int | None = None
     one_folder: bool = False
     what: str = ""
