@@ -43,7 +43,7 @@ TORCH = {
 TENSORFLOW = {
     "tf.nn.max_pool_with_argmax, backward": 'tf.nn.max_pool_with_argmax(x, 2, 2, "SAME")[0]',
     "tf.nn.ctc_loss, backward": "tf.nn.ctc_loss(i, x, i, i)",
-    "tf.nn.depthwise_conv2d, backward": 'tf.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME")',
+    "tf.nn.depthwise_conv2d, backward": 'tf.nn.depthwise_conv2d(x, x[0, ..., None], [1, 1, 1, 1], "SAME")',
     "tf.image.resize bilinear, backward": 'tf.image.resize(x, [8, 8], method="bilinear")',
     "tf.image.resize nearest, backward": 'tf.image.resize(x, [8, 8], method="nearest")',
     "tf.image.adjust_contrast": "tf.image.adjust_contrast(x, 2.0)",
