@@ -46,7 +46,15 @@ class ParallelMap(Rule):
             self.silent("DET206", call.node, "nothing takes an element of the dataset")
             return
         name = call.api.rpartition(".")[2]
-        order = _given(call.args, "deterministic", role.pos + 1)
+        if role.arg and v.truth(_given(call.args, role.arg, role.pos) or v.FALSE) is True:
+            self._vary(
+                call.node,
+                f"`{name}({role.arg}=True)` yields elements in completion order",
+                "tf.data_map_parallel",
+                f"leave `{role.arg}` out",
+            )
+            return
+        order = None if role.arg else _given(call.args, "deterministic", role.pos + 1)
         if isinstance(order, v.Lit) and order.value is False:
             self._vary(
                 call.node,
@@ -55,8 +63,10 @@ class ParallelMap(Rule):
                 "pass `deterministic=True`, or leave the argument out",
             )
             return
-        calls = _given(call.args, "num_parallel_calls", role.pos)
-        if calls is None or (isinstance(calls, v.Lit) and calls.value in (1, None)):
+        place = len(call.args.pos) if role.arg else role.pos
+        calls = _given(call.args, "num_parallel_calls", place)
+        serial = (1,) if role.more else (1, None)
+        if (calls is None and not role.more) or (isinstance(calls, v.Lit) and calls.value in serial):
             return
         func = call.args.get("map_func", 0)
         draws = item_draws(self.run, [func])
@@ -66,13 +76,15 @@ class ParallelMap(Rule):
                 call.node,
                 f"parallel `{name}` over a function that draws random numbers: draw order depends on thread scheduling",
                 "tf.data_stateful_map",
-                self._remedy(by_ops),
+                self._remedy(by_ops, bool(role.more)),
             )
 
-    def _remedy(self, by_ops: bool) -> str:
-        """What makes each element draw the same; functions of Python have no stateless ops."""
+    def _remedy(self, by_ops: bool, always: bool) -> str:
+        """What makes each element draw the same; functions of Python have no stateless ops. A stage that is ``always``
+        parallel is so where no number of calls is given."""
         first = "use stateless random ops with a seed per element" if by_ops else ""
-        serial = "enable op determinism" if may_have_switch(self.run) else "leave out `num_parallel_calls`"
+        one = "pass `num_parallel_calls=1`" if always else "leave out `num_parallel_calls`"
+        serial = "enable op determinism" if may_have_switch(self.run) else one
         return f"{first}, or {serial}" if first else serial
 
     def _vary(self, node: Any, message: str, op: str, help: str) -> None:
