@@ -1307,8 +1307,8 @@ class Orders:
         """Printed: what a function has collected and returned counts, the names in a folder do not."""
         if order is None or order.kind == INDEX:
             return
-        if order.kind == HASH:
-            # It has nothing in it that does not differ.
+        if order.kind == HASH or order.site >= SHUFFLED:
+            # It has nothing in it that does not differ. What is shuffled is asked for in its new order.
             self.decide(order)
             return
         running = {(frame.func.file.path, frame.func.key[1]) for frame in interp.stack() if frame.func}
