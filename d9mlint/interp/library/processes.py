@@ -64,6 +64,7 @@ def _either(given: v.AnyOf) -> v.Value:
 _POOLS = frozenset({"Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"})
 _MAPPING = frozenset({"map", "imap", "imap_unordered", "map_async"})
 _STARMAPPING = frozenset({"starmap", "starmap_async"})
+_TASKS = _MAPPING | _STARMAPPING | {"submit", "apply", "apply_async"}
 
 
 def of_thread(args: v.Args) -> v.Args:
@@ -224,6 +225,12 @@ def is_process_pool(value: v.Value | None) -> bool:
         and value.type.rpartition(".")[2] in ("Pool", "ProcessPoolExecutor")
         and ".dummy." not in value.type
     )
+
+
+def is_for_tasks(owner: v.Value | None, api: str, value: v.Value, args: v.Args) -> bool:
+    """Whether a value is what the workers of a pool call for each task that a method of the pool is given."""
+    name = api.rpartition(".")[2]
+    return is_pool(owner) and name in _TASKS and value is (args.pos[0] if args.pos else args.kw.get("func"))
 
 
 def of_task(interp: Interp, owner: v.Value | None, api: str, args: v.Args) -> v.Args:
