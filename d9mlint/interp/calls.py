@@ -134,6 +134,7 @@ from d9mlint.interp.library import (
     records,
     reflection,
     replacing,
+    rows,
     trees,
 )
 from d9mlint.interp.library.builtins import (
@@ -1479,6 +1480,8 @@ def _call_external(
         moved = runner_of(interp, api, args)
         if moved is not None and moved.entry.returns:
             return _handed_back(args, moved)
+    if (picks := roles.get("picks")) is not None and (best := rows.picked(interp, picks, args)) is not None:
+        return best
     result = v.Obj(api, _class_of(interp, api, args), args, node if isinstance(node, m.Call) else None)
     result.file = interp.frame.file
     result.package = package

@@ -274,6 +274,7 @@ Role = Literal[
     "reads-no-variables",
     "reads-text",
     "rearranges",
+    "picks",
     "chooses",
     "parallel-stage",
     "recomputes",
