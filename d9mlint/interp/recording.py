@@ -26,10 +26,9 @@ from d9mlint.interp.library.weights import LOADED
 from d9mlint.interp.listening import on
 from d9mlint.interp.overwritten import OVERWRITTEN
 from d9mlint.interp.places import flow, scope
-from d9mlint.interp.replaced import REPLACED
 from d9mlint.interp.rng import NOT_DRAWN_SINCE
 from d9mlint.interp.shapes import NOTHING, Form
-from d9mlint.interp.state import MAYBE, SEEDED, Setting, Site
+from d9mlint.interp.state import MAYBE, REPLACED, SEEDED, Setting, Site
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
