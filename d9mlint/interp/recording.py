@@ -823,6 +823,7 @@ ROLES = {
     "types-columns": "gives a table, and names the types of its columns",
     "divides": "gives parts of its arguments, which are of the same classes",
     "parallel-stage": "adds a stage to a tf.data pipeline that may compute several elements at a time",
+    "sets-parameters": "sets the arguments of the estimator that it is given before it fits it",
     "picks": "gives one of the elements of its argument, or a list of some or all of them",
     "chooses": "gives one or some of the elements of its argument, or all in another order",
     "rearranges": "gives elements of its arguments in another order, in an object of the same class",

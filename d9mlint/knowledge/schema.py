@@ -275,6 +275,7 @@ Role = Literal[
     "reads-text",
     "rearranges",
     "picks",
+    "sets-parameters",
     "chooses",
     "parallel-stage",
     "recomputes",
