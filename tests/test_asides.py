@@ -557,3 +557,35 @@ def test_all_options_of_a_test_are_named(
     root = project({"train.py": ASKED.format(test=test)})
     (found,) = json.loads(run("--output-format=json", "--select=DET101", cwd=root).out)
     assert found["message"].endswith(f"unless {unless}")
+
+
+IN_PROCESSES = """
+import argparse
+from concurrent.futures import ProcessPoolExecutor
+
+from tensorflow import keras
+
+keras.utils.set_random_seed(42)
+
+
+def work(number):
+    return float(keras.layers.Dense(1)(keras.ops.ones((1, 3)))[0, 0])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--multiple", action="store_true")
+    if parser.parse_args().multiple:
+        with ProcessPoolExecutor() as pool:
+            print(list(pool.map(work, range(4))))
+"""
+
+
+def test_a_draw_of_new_processes_is_not_said_to_lack_the_seed_of_the_program(
+    run: Callable[..., Any], project: Callable[[dict[str, str]], Path]
+) -> None:
+    root = project({"train.py": IN_PROCESSES})
+    found = json.loads(run("--output-format=json", "--select=DET104", cwd=root).out)
+    assert [one["message"].partition(" draws ")[2] for one in found] == [
+        "random numbers in a new process, in which Keras is not seeded, when `--multiple` is given"
+    ]

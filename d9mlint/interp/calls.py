@@ -134,6 +134,7 @@ from d9mlint.interp.library import (
     records,
     reflection,
     replacing,
+    rows,
     trees,
 )
 from d9mlint.interp.library.builtins import (
@@ -1479,6 +1480,8 @@ def _call_external(
         moved = runner_of(interp, api, args)
         if moved is not None and moved.entry.returns:
             return _handed_back(args, moved)
+    if (picks := roles.get("picks")) is not None and (best := rows.picked(interp, picks, args)) is not None:
+        return best
     result = v.Obj(api, _class_of(interp, api, args), args, node if isinstance(node, m.Call) else None)
     result.file = interp.frame.file
     result.package = package
@@ -1742,7 +1745,7 @@ def _callbacks(
 ) -> v.Value | None:
     found = runner(interp, owner) if owner is not None else None
     method = api.rpartition(".")[2]
-    if api in _LATER and args.pos and isinstance(args.pos[0], (v.Func, v.Partial)):
+    if api in _LATER and args.pos and isinstance(args.pos[0], (v.Func, v.Partial, v.Cls)):
         answer = call(interp, args.pos[0], processes.given_to_task(api, args) or _ANY, node)
         return interp.orders.remaining(answer, interp.orders.loops) if interp.orders.loops else answer
     if hands_over_training(interp, api, args):
@@ -1759,7 +1762,7 @@ def _callbacks(
             return None
         for one in v.alternatives(args.pos[0]):
             if (
-                isinstance(one, (v.Func, v.Partial, v.Inst, v.Obj))
+                isinstance(one, (v.Func, v.Partial, v.Inst, v.Obj, v.Cls))
                 and getattr(one, "key", "") not in interp.decorated
             ):
                 call(interp, one, each, node)
@@ -1786,7 +1789,10 @@ def _callbacks(
                 if isinstance(one, (v.Func, v.Partial)) and not _is_keyed(interp, api, owner):
                     given_instead.run_beside(interp, one, each or _ANY, node, value.option)
                     continue
-            if isinstance(one, (v.Func, v.Partial)):
+            if isinstance(one, v.Cls) and processes.is_for_tasks(owner, api, value, args):
+                # Workers make an object for each task.
+                call(interp, one, processes.of_task(interp, owner, api, args), node)
+            elif isinstance(one, (v.Func, v.Partial)):
                 if _is_keyed(interp, api, owner):
                     _rank(interp, api, one, args, node, owner)
                     continue
@@ -2721,7 +2727,7 @@ def _call_object(interp: Interp, obj: v.Obj, args: v.Args, node: Any) -> v.Value
         return gradients
     role = interp.kb.role(obj.api, "calls-at-use")
     function = obj.args.get(role.arg, role.pos) if role is not None and role.arg else None
-    if isinstance(function, (v.Func, v.Partial)):
+    if isinstance(function, (v.Func, v.Partial, v.Cls)):
         call(interp, function, args, node)
         task = v.Obj(f"{obj.api}.__call__", "", args, None)
         task.owner = obj

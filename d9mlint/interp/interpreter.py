@@ -134,7 +134,7 @@ from d9mlint.ir.elements import may_call_elements, uses_names_with
 from d9mlint.ir.endings import calls_before_failing
 from d9mlint.ir.many_rounds import declares_options
 from d9mlint.ir.python_2 import OF_PYTHON_2, is_of_python_2
-from d9mlint.ir.scopes import assigned_names, counts_up, names_of_libraries, stored_attributes
+from d9mlint.ir.scopes import assigned_names, counts_up, may_read, names_of_libraries, stored_attributes
 from d9mlint.ir.traversal import nodes
 from d9mlint.knowledge.versions import at_most, keep_oldest
 from d9mlint.project.entry_points import is_main_test
@@ -1922,7 +1922,7 @@ class Interp:
             outer, self.captured = self.captured, []
             defaults[param.name] = self.eval(param.default)
             drawn, self.captured = self.captured, outer
-            if drawn:
+            if drawn and may_read(self.body(func), param.name):
                 func.drawn = {**func.drawn, param.name: drawn}
                 self.pending.append(functools.partial(self._default_of_uncalled, func.key, drawn))
         if defaults:

@@ -26,10 +26,9 @@ from d9mlint.interp.library.weights import LOADED
 from d9mlint.interp.listening import on
 from d9mlint.interp.overwritten import OVERWRITTEN
 from d9mlint.interp.places import flow, scope
-from d9mlint.interp.replaced import REPLACED
 from d9mlint.interp.rng import NOT_DRAWN_SINCE
 from d9mlint.interp.shapes import NOTHING, Form
-from d9mlint.interp.state import MAYBE, SEEDED, Setting, Site
+from d9mlint.interp.state import MAYBE, REPLACED, SEEDED, Setting, Site
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import nodes
 
@@ -824,6 +823,8 @@ ROLES = {
     "types-columns": "gives a table, and names the types of its columns",
     "divides": "gives parts of its arguments, which are of the same classes",
     "parallel-stage": "adds a stage to a tf.data pipeline that may compute several elements at a time",
+    "sets-parameters": "sets the arguments of the estimator that it is given before it fits it",
+    "picks": "gives one of the elements of its argument, or a list of some or all of them",
     "chooses": "gives one or some of the elements of its argument, or all in another order",
     "rearranges": "gives elements of its arguments in another order, in an object of the same class",
     "takes-item": "gives a function that takes what stands at a place, or under a key",

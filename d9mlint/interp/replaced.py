@@ -30,12 +30,13 @@ from d9mlint.interp.events import (
     OperatorEvent,
     ResultEvent,
 )
+from d9mlint.interp.library.processes import starts_tasks
 from d9mlint.interp.library.weights import LOADING_METHODS
 from d9mlint.interp.library_modules import model_of_layers
 from d9mlint.interp.listening import on, on_call_with_objects
 from d9mlint.interp.places import running
 from d9mlint.interp.rng import GENERATOR_TYPES, seed_value
-from d9mlint.interp.state import Setting, Site
+from d9mlint.interp.state import REPLACED, Setting, Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.tensors import TENSOR
 from d9mlint.ir import nodes as m
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.state import State
 
-REPLACED = "draw replaced:"
 _ALONE = "draw alone:"
 _LOADED = "draw loaded:"
 _KEPT = "draw kept:"
@@ -226,9 +226,26 @@ class Replaced:
         elif type(event.owner) is v.Inst or (_is_container(event.owner) and name not in _CHANGING):
             inherited = isinstance(event.owner, v.Inst) and self._keeps_its_attributes(event.owner)
             self._given(event.owner, 0, inherited)
+        if self._hands_on(event):
+            # What the function does with its arguments is seen.
+            return
         for value in (*event.args.pos, *event.args.kw.values()):
             if type(value) is v.Inst or type(value) in _HOLDING or _is_container(value):
                 self._given(value, 0)
+
+    def _hands_on(self, event: CallEvent) -> bool:
+        """Whether a library hands on what it is given to a function or a class of the program, when that is called: it only
+        goes through lists."""
+        kb, args = self._interp.kb, event.args
+        called = args.pos[0] if args.pos else args.kw.get("func") or args.kw.get("target")
+        while isinstance(called, v.Partial):
+            called = called.func
+        if not isinstance(called, (v.Func, v.Cls)):
+            return False
+        roles = kb.by_role(event.api)
+        if "hands-on" in roles or (event.owner is None and "calls-for-each" in roles):
+            return True
+        return starts_tasks(event.owner, event.api)
 
     @on(ResultEvent)
     def made(self, event: ResultEvent) -> None:

@@ -12,6 +12,8 @@ T = TypeVar("T")
 
 UNSEEDED, MAYBE, SEEDED = 0, 1, 2
 """Levels of a random number generator. MAYBE: seeded on some paths, or by something not understood."""
+REPLACED = "draw replaced:"
+"""Begins what is set where something random was made, when an attribute has it no more; see ``replaced``."""
 
 
 class Site(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo, memoized
-from d9mlint.ir.traversal import nodes, parents, statements
+from d9mlint.ir.traversal import called_name, nodes, parents, statements
 
 _carried: dict[int, tuple[object, frozenset[str]]] = memo()
 _assigned: dict[int, tuple[object, frozenset[str]]] = memo()
@@ -108,6 +108,20 @@ def own_names(function: m.Function) -> frozenset[str]:
     result = frozenset(names - outer)
     _own[id(function)] = (function, result)
     return result
+
+
+def may_read(body: list[m.Stmt], name: str) -> bool:
+    """Whether the body of a function may read a parameter: it names it, or holds what may see all variables."""
+    return any(
+        isinstance(one, (m.FunctionDef, m.ClassDef, m.Lambda))
+        or (isinstance(one, m.Name) and one.id.partition(".")[0] == name)
+        or (isinstance(one, m.Call) and called_name(one) in _SEEING_ALL)
+        for one in nodes(body)
+    )
+
+
+_SEEING_ALL = frozenset({"locals", "vars", "eval", "exec"})
+"""Functions that may read variables of the one that calls them."""
 
 
 def times_stored(function: m.Function, name: str) -> int:

@@ -274,6 +274,8 @@ Role = Literal[
     "reads-no-variables",
     "reads-text",
     "rearranges",
+    "picks",
+    "sets-parameters",
     "chooses",
     "parallel-stage",
     "recomputes",

@@ -441,9 +441,12 @@ def _remedy(log: RaceLog, drawn: set[str]) -> str:
 
 
 def _function(value: v.Value | None) -> v.Func | v.Partial | None:
-    """The function that runs where a value is called: itself, or the method of an instance of a project class."""
+    """The function that runs where a value is called: itself, the constructor of a class, or the method of an instance of a
+    project class."""
     if isinstance(value, (v.Func, v.Partial)):
         return value
+    if isinstance(value, v.Cls):
+        return v.Partial(value, v.NO_ARGS)
     method = value.cls.find("__call__") if isinstance(value, v.Inst) else None
     return method.bind(value) if isinstance(method, v.Func) else None
 

@@ -1965,6 +1965,11 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             message = (
                 f"`{api}` draws random numbers without a {title} seed when {given_in_words(place.aside)}"
             )
+            if spawned and not in_worker:
+                message = (
+                    f"`{api}` draws random numbers in a new process, in which {title} is not seeded, when "
+                    f"{given_in_words(place.aside)}"
+                )
             help = f"call `{seed}` {where_to_seed}"
             if place.option and place.option not in (A_GPU, *place.given):
                 message += self._unless(place.option)

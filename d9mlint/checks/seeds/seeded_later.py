@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from d9mlint.checks.base import Rule
 from d9mlint.interp import values as v
 from d9mlint.interp.events import CallEvent, EndEvent, ObjectAttributeEvent
-from d9mlint.interp.listening import Listening, on
+from d9mlint.interp.listening import Listening, on, on_call_if, on_method
 from d9mlint.interp.memory import remembered
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
+from d9mlint.interp.usage import flatten
 from d9mlint.knowledge import seed_argument
 
 _OF_PART = "__"
@@ -25,6 +26,10 @@ class SeededLater(Rule):
     sites = remembered(set[Site])
     estimators = remembered(set[Site])
     """Where estimators are created that get a seed later."""
+    copied = remembered(set[Site])
+    """Where those are created of which copies get one."""
+    fitted = remembered(set[Site])
+    """Where estimators are created that the program fits itself."""
 
     def also(self) -> Iterable[tuple[Listening, Callable[..., None]]]:
         kb = self.run.kb
@@ -51,7 +56,34 @@ class SeededLater(Rule):
         """An estimator is given a seed as an attribute."""
         self._argument(event.owner, event.name, event.value)
 
-    def _argument(self, owner: v.Value, name: str, value: v.Value) -> None:
+    @on_call_if(lambda rule, api: rule.run.kb.role(api, "sets-parameters") is not None)
+    def parameters_set(self, call: CallEvent) -> None:
+        """A search sets arguments of an estimator, perhaps to one of several values, each time before it is fitted."""
+        role = self.run.kb.role(call.api, "sets-parameters")
+        owner = call.args.get(role.more[0], 0) if role is not None and role.more else None
+        given = call.args.get(role.arg, role.pos) if role is not None else None
+        grids = given.elts if isinstance(given, v.Items) and not given.open else [given]
+        known = [one for one in grids if isinstance(one, v.Mapping)]
+        if owner is None or not known or len(known) < len(grids):
+            return
+        for name, value in known[0].items.items():
+            if isinstance(name, str) and all(_is_fixed(one.items.get(name)) for one in known):
+                self._argument(owner, name, value, self.copied)
+
+    @on_method("fit", "fit_predict", "fit_transform", "partial_fit")
+    def fits(self, call: CallEvent) -> None:
+        """The program fits an estimator."""
+        for one in v.alternatives(call.owner) if call.owner is not None else ():
+            held = one.args.values() if isinstance(one, v.Obj) and not self._searches(one) else []
+            for part in (one, *(inner for value in held for inner in flatten(value))):
+                site = made_at(part) if isinstance(part, v.Obj) else None
+                if site is not None:
+                    self.fitted.add(site)
+
+    def _searches(self, value: v.Obj) -> bool:
+        return self.run.kb.role(value.api, "sets-parameters") is not None
+
+    def _argument(self, owner: v.Value, name: str, value: v.Value, sites: set[Site] | None = None) -> None:
         """An object, or a part of it, is given an argument of its constructor."""
         path, _, last = name.rpartition(_OF_PART)
         if last not in self.run.kb.seeds_given_later or v.is_none(value) is True:
@@ -65,7 +97,7 @@ class SeededLater(Rule):
                     and site is not None
                     and any(seed_argument(entry) == last for entry in self.run.kb.rng(found.api))
                 ):
-                    self.estimators.add(site)
+                    (self.estimators if sites is None else sites).add(site)
 
     def _itself(self, value: v.Value) -> v.Value:
         """What a value is, or is a copy of."""
@@ -78,13 +110,19 @@ class SeededLater(Rule):
         """What is ever seeded is known."""
         for site in self.sites:
             self._withdraw("DET106", site, "the generator is given a seed later")
-        for site in self.estimators:
+        for site in (*self.estimators, *(self.copied - self.fitted)):
             self._withdraw("DET109", site, "the estimator is given a seed later")
 
     def _withdraw(self, code: str, site: Site, why: str) -> None:
         self.reporter.withdraw(code, site)
         if self.run.silences is not None:
             self.run.silences(code, site, why)
+
+
+def _is_fixed(value: v.Value | None) -> bool:
+    """Whether an argument is a number, or one of some numbers."""
+    values = value.elts if isinstance(value, v.Items) and not value.open else [value]
+    return bool(values) and all(isinstance(one, v.Lit) and isinstance(one.value, int) for one in values)
 
 
 def _named(value: v.Value, name: str, depth: int = 0) -> Iterator[v.Value]:

@@ -14,7 +14,7 @@ from d9mlint.interp.heap import HEAP
 from d9mlint.interp.library.commands import registering
 from d9mlint.interp.library.queues import SEVERAL, Workers
 from d9mlint.interp.places import running
-from d9mlint.interp.state import MODE, RNG, SEEDED, UNSEEDED, Rng, State, StateTable
+from d9mlint.interp.state import MODE, REPLACED, RNG, SEEDED, UNSEEDED, Rng, State, StateTable
 from d9mlint.ir import nodes as m
 from d9mlint.ir.scopes import target_names
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver
@@ -64,6 +64,7 @@ def _either(given: v.AnyOf) -> v.Value:
 _POOLS = frozenset({"Pool", "ThreadPool", "ProcessPoolExecutor", "ThreadPoolExecutor"})
 _MAPPING = frozenset({"map", "imap", "imap_unordered", "map_async"})
 _STARMAPPING = frozenset({"starmap", "starmap_async"})
+_TASKS = _MAPPING | _STARMAPPING | {"submit", "apply", "apply_async"}
 
 
 def of_thread(args: v.Args) -> v.Args:
@@ -224,6 +225,16 @@ def is_process_pool(value: v.Value | None) -> bool:
         and value.type.rpartition(".")[2] in ("Pool", "ProcessPoolExecutor")
         and ".dummy." not in value.type
     )
+
+
+def starts_tasks(owner: v.Value | None, api: str) -> bool:
+    """Whether a method of a pool has its workers call a function."""
+    return is_pool(owner) and api.rpartition(".")[2] in _TASKS
+
+
+def is_for_tasks(owner: v.Value | None, api: str, value: v.Value, args: v.Args) -> bool:
+    """Whether a value is what the workers of a pool call for each task that a method of the pool is given."""
+    return starts_tasks(owner, api) and value is (args.pos[0] if args.pos else args.kw.get("func"))
 
 
 def of_task(interp: Interp, owner: v.Value | None, api: str, args: v.Args) -> v.Args:
@@ -708,6 +719,10 @@ def _take_over(child: State, program: State) -> None:
     for name, site in child.flags.held.items():
         if not name.startswith("draw:"):
             program.flags.setdefault(name, site)
+    for name, setting in child.modes.starting(REPLACED):
+        # What reads it elsewhere is noted as well.
+        if setting.value is True and name not in program.modes:
+            program.modes[name] = setting
 
 
 def several_at_once(interp: RunView, node: Any) -> bool:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from d9mlint.interp.interpreter import Interp
     from d9mlint.interp.view import RunView
+    from d9mlint.knowledge.schema import RoleEntry
 
 _MOST_ROWS = 64
 
@@ -36,6 +37,23 @@ def _one(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     if not isinstance(rows, v.Items) or rows.kind == "s" or not _holds_objects(rows):
         return None
     return v.candidates(v.two_of_each(rows.elts))
+
+
+def picked(run: RunView, role: RoleEntry, args: v.Args) -> v.Value | None:
+    """One of some objects of the program, or a list of them: ``max(members)``, ``sorted(members)``. None for other
+    elements."""
+    if args.star:
+        return None
+    several = not role.more and len(args.pos) > 1
+    rows = v.Items("t", args.pos) if several else args.get(role.arg, role.pos)
+    if isinstance(rows, v.Obj):
+        rows = v.Items("l", among(run, rows), True)
+    if not isinstance(rows, v.Items) or rows.kind == "s" or not _holds_objects(rows):
+        return None
+    if role.more:
+        return v.Items("l", list(rows.elts), True)
+    instead = args.kw.get("default")
+    return v.candidates([*v.two_of_each(rows.elts), *([] if instead is None else [instead])])
 
 
 def among(run: RunView, value: v.Value) -> list[v.Value]:
