@@ -75,7 +75,7 @@ def installed_by(kb: Knowledge, facts: m.FileFacts) -> dict[str, str]:
     """The releases that the commands of a notebook install, by library, and extras of libraries (``jax[cuda12]``); and
     the newest ones with which it can have run, as far as it records that."""
     found: dict[str, str] = {}
-    for stmt in facts.functions[0].body if facts.functions else ():
+    for stmt in facts.functions[0].body:
         items = stmt.value.elts if isinstance(stmt, m.ExprStmt) and isinstance(stmt.value, m.Seq) else []
         command = items[0].value if len(items) == 1 and isinstance(items[0], m.Const) else None
         if not isinstance(command, str):

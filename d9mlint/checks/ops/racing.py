@@ -1486,7 +1486,7 @@ def _has_cpu_build(rule: Ops, library: str) -> bool:
 
 
 def _as_named(found: Candidate) -> str:
-    """What is called as it is written, with the name of the library's op where that is another one."""
+    """What is called as it is written, with the name of the library's op where that differs."""
     api = found.api.removesuffix(CALLED)
     last = api.rpartition(".")[2]
     same = last == found.text or last.startswith("__") or not found.text.isidentifier()
