@@ -1,8 +1,9 @@
-"""Findings in branches that no call in the project takes.
+"""Findings in branches that no call in the project takes, and in defaults that every call replaces.
 
 A function that no entry point reaches is looked at with unknown arguments, and both branches of a test of a parameter are
 judged. Where every call that is written in the project leaves the parameter at its default or gives it a constant, one of
-the branches never runs. A class may keep the parameter of its constructor in an attribute, and hand it on.
+the branches never runs. Where every call gives the parameter something, nothing uses what its default draws. A class may
+keep the parameter of its constructor in an attribute, and hand it on.
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ Constants = frozenset[Any]
 
 
 def without_untaken(findings: Iterable[Finding], project: Project, searching: Searching) -> list[Finding]:
-    """The findings without those in functions with unknown arguments, in branches that no call takes."""
-    kept = list(findings)
-    if all(one.entry_point for one in kept):
-        return kept
+    """The findings without those in functions with unknown arguments, in branches that no call takes, and without those in
+    defaults that no call uses."""
     calls = _Calls(project, searching)
     with at_once():
-        return [one for one in kept if one.entry_point or not calls.leave_out(one)]
+        return [
+            one
+            for one in findings
+            if not calls.is_replaced(one) and (one.entry_point or not calls.leave_out(one))
+        ]
 
 
 class _Calls:
@@ -49,18 +52,32 @@ class _Calls:
 
     def leave_out(self, finding: Finding) -> bool:
         """Whether a finding is in a branch that no call takes."""
-        file = self.project.index.get(finding.path)
-        if file is None:
-            return False
-        facts = self.files[file].facts
-        around = functions_around(facts.functions, finding.start)
-        if not around:
-            return False
-        function = (file, around[-1])
-        return any(
+        function = self._around(finding)
+        return function is not None and any(
             self._never(function, test, taken)
-            for test, taken in _tests(facts.functions[function[1]].body, finding.start)
+            for test, taken in _tests(self._facts(function).body, finding.start)
         )
+
+    def is_replaced(self, finding: Finding) -> bool:
+        """Whether a finding is in the default of a parameter to which every call gives another value."""
+        function = self._around(finding)
+        if function is None:
+            return False
+        for param in self._facts(function).params:
+            drawn = nodes([param.default]) if param.default is not None else ()
+            if any(isinstance(one, m.Call) and one.start <= finding.start < one.end for one in drawn):
+                given = self._given(function, param.name)
+                return given is not None and None not in given
+        return False
+
+    def _around(self, finding: Finding) -> Function | None:
+        """The function around a finding."""
+        file = self.project.index.get(finding.path)
+        around = functions_around(self.files[file].facts.functions, finding.start) if file is not None else []
+        return (file, around[-1]) if file is not None and around else None
+
+    def _facts(self, function: Function) -> m.Function:
+        return self.files[function[0]].facts.functions[function[1]]
 
     def _never(self, function: Function, test: m.Expr, taken: bool) -> bool:
         """Whether a test in a function never has an outcome."""
@@ -124,6 +141,20 @@ class _Calls:
         return found
 
     def _by_calls(self, function: Function, name: str, depth: int) -> Constants | None:
+        given = self._given(function, name)
+        if given is None:
+            return None
+        found: set[Any] = set()
+        for one in given:
+            values = self._value(one[0], one[1], depth + 1) if one is not None else None
+            if values is None:
+                return None
+            found |= values
+        return frozenset(found)
+
+    def _given(self, function: Function, name: str) -> list[tuple[Function, m.Expr] | None] | None:
+        """What the calls in the project give to a parameter, each with the function around; None for a call that does not
+        show it, and None where the function may be called in other ways."""
         file, index = function
         facts = self.files[file].facts
         one = facts.functions[index]
@@ -142,14 +173,11 @@ class _Calls:
         calls = self._called[file, word]
         if not calls:
             return None
-        found: set[Any] = set()
+        found: list[tuple[Function, m.Expr] | None] = []
         for caller, call in calls:
             given = _argument(call, name, place if param.kind != "k" else None, param.default)
-            values = self._value(caller, given, depth + 1) if given is not None else None
-            if values is None:
-                return None
-            found |= values
-        return frozenset(found)
+            found.append((caller, given) if given is not None else None)
+        return found
 
     def _is_called_by_name(self, file: int, cls: int) -> bool:
         """Whether nothing makes objects of a class but what names it."""

@@ -1684,7 +1684,7 @@ def _called_by(interp: Interp, api: str) -> tuple[str, ...]:
 
 
 # Arguments that are called, or that hold what is: a library does nothing with others that the program would notice.
-_CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj, v.Cls})
+_CALLED = frozenset({v.Func, v.Partial, v.Inst, v.Items, v.AnyOf, v.Obj, v.Cls, v.Member})
 
 
 # Builtins that call what they are given; the others (`callable`, `isinstance`, `print`) only look at it.
@@ -1762,7 +1762,7 @@ def _callbacks(
             return None
         for one in v.alternatives(args.pos[0]):
             if (
-                isinstance(one, (v.Func, v.Partial, v.Inst, v.Obj, v.Cls))
+                isinstance(one, (v.Func, v.Partial, v.Inst, v.Obj, v.Cls, v.Member))
                 and getattr(one, "key", "") not in interp.decorated
             ):
                 call(interp, one, each, node)
@@ -1817,6 +1817,8 @@ def _callbacks(
                     order_cells.given(interp, node, given)
                 if interp.orders.any and not api.startswith("builtins."):
                     interp.orders.decide(interp.orders.of(given))
+            elif isinstance(one, v.Member) and each is not None:
+                call_member(interp, one, each, node)
             elif isinstance(one, (v.Inst, v.Obj, v.Cls)) and _serve(interp, one, node):
                 continue
             elif isinstance(one, v.Obj) and estimators.is_estimator(one):
