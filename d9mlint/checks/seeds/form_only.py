@@ -199,7 +199,14 @@ class _Look:
         # reads the clock gives a time.
         own = {one.start for one in self._calls_of_file(function.body)}
         self._opaque = {*calls.counting, *calls.timing, *own.difference(places)}
-        found = derived_names(function, places, calls.looks, params, self._opaque, without=self._dead)
+        shown = {
+            getattr(part, "start", -1)
+            for node in nodes(function.body)
+            if self._counts(node)
+            for part in nodes([node])
+        }
+        drawn = [place for place in places if place not in shown]
+        found = derived_names(function, drawn, calls.looks, params, self._opaque, without=self._dead)
         self.known = found - modules
         self.gives = False
         """Whether it returns some of that."""
@@ -214,11 +221,10 @@ class _Look:
             if isinstance(node, m.Call) and node.start in self._calls.timing:
                 return True
             shows = isinstance(node, m.Call) and node.start in self._calls.showing
-            if (shows or only_form(node) or self._asks_each(node)) and self._is_drawn(node):
+            asks = only_form(node) or self._counts(node) or self._asks_each(node)
+            if (shows or asks) and self._is_drawn(node):
                 return True
-            if (only_form(node) or self._counts(node) or self._asks_each(node)) and any(
-                isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])
-            ):
+            if asks and any(isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])):
                 return True
         return False
 
