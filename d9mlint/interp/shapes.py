@@ -885,6 +885,13 @@ def are_positions_known(elements: list[v.Value]) -> bool:
     return True
 
 
+def has_equal_numbers(sequence: v.Value | None) -> bool:
+    """Whether a sequence of whole numbers that are written down has one of them several times."""
+    elements = sequence.elts if isinstance(sequence, v.Items) and not sequence.open else []
+    numbers = [one.value for one in elements if isinstance(one, v.Lit) and type(one.value) is int]
+    return len(numbers) == len(elements) and len(set(numbers)) < len(numbers)
+
+
 def is_whole_number(value: v.Value) -> bool:
     """Whether a value is surely one whole number of Python, whichever."""
     if isinstance(value, v.Lit):

@@ -404,7 +404,9 @@ def _transfer(
 
 def _repeats(entry: TensorEntry, old: Form, dtype: str | None, args: v.Args) -> bool:
     """Whether several elements may well be one number: they are drawn from a few, are fractions that were cut to integers,
-    or were one number before."""
+    were one number before, or are written down."""
+    if entry.repeats == "numbers":
+        return shapes.has_equal_numbers(args.pos[0] if args.pos else None)
     if old.repeats:
         return (entry.repeats == "input" or entry.distinct == "input") and not _tensors(args.values())
     if old.distinct or shapes.is_whole(old):

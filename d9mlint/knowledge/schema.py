@@ -888,6 +888,8 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``repeats`` are indices: the op is affected where one of them is seen to be an array that may name an
     element several times (of a function or layer: where none is seen to name each once). With ``only_seen`` it is
     affected only where the program is seen to run on a GPU, and a gradient to be taken of what it works on.
+    ``overwritten`` are an index and the values that are written there: the result is seen to vary where several of the
+    places may well be one, and the values are not computed from the places.
     ``in_place`` is true where it changes what it is given though its name does not end in ``_``.
     ``parts`` are the names of the tensors that it gives, where only the last of them varies; with ``graded``, where the
     backward pass runs only if a gradient is taken of the one of this name.
@@ -934,6 +936,7 @@ class OpEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True):
     at: Literal["call", "use"] = "call"
     through: list[Other] = []
     repeats: list[Other] = []
+    overwritten: list[Other] = []
     only_seen: bool = False
     in_place: bool = False
     parts: list[str] = []
@@ -1153,7 +1156,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
     where that is so of the elements of one of the vectors that are stacked there (``stacked-rows``), or of the parts of
     rows that are joined (``joined-rows``).
     ``repeats``: several of its elements may well be equal, as of numbers that are drawn from a few, or rounded, or where
-    that is so of the ``input``.
+    that is so of the ``input``, or where some of the ``numbers`` are equal of the sequence that it is made of.
     ``whole``: its elements are whole numbers whatever their type, always or where those of the ``input``, or of all its
     ``inputs``, are. ``sparse``: its layout is sparse, always, where that of the ``input`` is, or
     where that of one of its ``inputs`` is, as sparse tensors are not joined with dense ones.
@@ -1229,7 +1232,7 @@ class TensorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ]
     ) = False
     whole: bool | Literal["input", "inputs"] = False
-    repeats: bool | Literal["input"] = False
+    repeats: bool | Literal["input", "numbers"] = False
     sparse: bool | Literal["input", "inputs"] = False
     second: Literal["", "positions", "distinct", "state", "states"] = ""
     second_when: list[Condition] = []

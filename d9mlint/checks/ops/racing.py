@@ -418,8 +418,7 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
 
     def _write(self, owner: v.Value, index: v.Value, value: v.Value, node: Any) -> None:
         # `x[index] = v` and `x[index] += v` with a tensor as index: index_put_ under another spelling.
-        if all(is_number(one) or has_one_element(form(one)) for one in v.alternatives(value)):
-            # One number for all places: whatever is written last, it is the same.
+        if _are_one(value):
             return
         places = [one for one in _indices(index) if _is_tensor(one)]
         if not places:
@@ -537,6 +536,26 @@ def _is_seen(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
         return False
     inputs = [call.args.get(one.arg, one.pos) for one in entry.through] or [place]
     return entry.passes != "backward" or any(gradients.is_taken(run, one) for one in inputs)
+
+
+def _writes_one_place(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
+    """Whether a call is seen to write different values to places of which several may well be one."""
+    if not entry.overwritten:
+        return False
+    index, values = entry.overwritten
+    places, written = (call.args.get(one.arg, one.pos) for one in entry.overwritten)
+    if places is None or written is None or _are_one(written):
+        return False
+    if any(index_updates.has_duplicates(run, one) for one in _indices(places)):
+        return True
+    target = argument_node(call.node, index.arg, index.pos)
+    source = argument_node(call.node, values.arg, values.pos)
+    return target is not None and source is not None and collide(run, _indices(places), target, [source])
+
+
+def _are_one(written: v.Value) -> bool:
+    """Whether one number is written to all places: whatever is written last, it is the same."""
+    return all(is_number(one) or has_one_element(form(one)) for one in v.alternatives(written))
 
 
 def _code(entry: OpEntry) -> str:
@@ -764,6 +783,7 @@ def _candidate(
         rule.vectors.add(ranked)
         _silent(rule.run, entry, call.node, "a vector is taken in the order of its elements, each once")
         return
+    shown = shown or _writes_one_place(rule.run, call, entry)
     past = history(rule.run, entry)
     if past is None or past.behaviour == "deterministic":
         _silent(rule.run, entry, call.node, _in_version(rule.run, entry, past))
