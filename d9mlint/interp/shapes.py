@@ -35,6 +35,8 @@ RESIZING = frozenset(
     {"resize_", "resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_", "set_", "swapaxes_"}
 )
 MAX_RANK = 8
+MATRIX = 2
+"""How many dimensions a matrix has."""
 TENSOR = "torch.Tensor"
 TF_TENSOR = "tf.Tensor"
 
@@ -803,10 +805,17 @@ def of_item(old: Form, index: v.Value) -> Sizes | None:
             chosen = max(chosen, 1)
         elif not (isinstance(one, v.Lit) and isinstance(one.value, int)):
             return None
-    left = (None,) * (len(old.sizes) - at)
+    left = old.sizes[at:]
     # Where the dimensions of index tensors stand depends on what is between them.
     sizes = (*((None,) * (chosen + len(taken))), *left) if chosen else (*taken, *left)
     return sizes if at <= len(old.sizes) and len(sizes) <= MAX_RANK else None
+
+
+def keeps_last(old: Form, index: v.Value) -> bool:
+    """Whether ``tensor[index]`` has the last dimension of a tensor, which is one of one element: rows are taken."""
+    if old.sizes is None or len(old.sizes) < MATRIX or old.sizes[-1] != 1:
+        return False
+    return not isinstance(index, v.Items) and form(index).dtype not in MASKS
 
 
 def _axes(index: v.Value) -> Sequence[v.Value]:
@@ -848,9 +857,10 @@ def added_dimension(entry: TensorEntry, old: Form, args: v.Args) -> int | None:
         return _literal(args.get("data", 0)).single
     if entry.sizes == "joined":
         at = _dimension(args)
-        return (
-            old.single if old.single is not None and at is not None and 0 <= at != old.single >= 0 else None
-        )
+        if old.single is None or at is None or at < 0:
+            return None
+        # What is joined along the first dimension has others.
+        return old.single if 0 <= old.single != at or (at == 0 and old.single < 0) else None
     if entry.along is not None:
         return _kept_dimension(entry.along, args)
     kept = args.kw.get("keepdim")

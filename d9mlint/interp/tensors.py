@@ -952,15 +952,12 @@ def _has_series(left: v.Value, right: v.Value, op: str) -> bool:
         if known.series and isinstance(other, v.Lit):
             return True
         one_row = known.sizes is not None and (
-            len(known.sizes) == 1 or (len(known.sizes) == _MATRIX and known.sizes[0] == 1)
+            len(known.sizes) == 1 or (len(known.sizes) == shapes.MATRIX and known.sizes[0] == 1)
         )
         column = beside.single in (1, -1) if beside.sizes is None else beside.sizes[-1:] == (1,)
         if known.distinct and one_row and column:
             return True
     return False
-
-
-_MATRIX = 2
 
 
 def places_of_rows(left: v.Value, right: v.Value, op: str) -> tuple[bool, bool]:
@@ -997,6 +994,8 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
         distinct = distinct and (chosen.distinct or chosen.dtype == "bool")
     sizes = shapes.of_item(old, index)
     single = shapes.dimension_of_item(index)
+    if sizes is None and single is None and shapes.keeps_last(old, index):
+        single = -1
     grad = _recorded(interp, old.grad)
     dimensions = shapes.least_of_item(old, index) if sizes is None else 0
     # Rows that are selected are what they were.
