@@ -380,8 +380,9 @@ def _transfer(
         or (entry.sparse == "input" and old.sparse)
         or (entry.sparse == "inputs" and any(form(one).sparse for one in _tensors(inputs)))
     )
-    held = entry.device in ("inputs", "first") and _are_held(
-        inputs if entry.device == "inputs" else inputs[:1]
+    # A single number may be used with what is elsewhere.
+    held = (entry.device == "cpu" and sizes != ()) or (
+        entry.device in ("inputs", "first") and _are_held(inputs if entry.device == "inputs" else inputs[:1])
     )
     return Form(
         sizes,
@@ -703,6 +704,8 @@ def stays_on_cpu(interp: RunView, value: v.Value | None) -> bool:
     are called there and then."""
     if not isinstance(value, v.Obj) or form(value).device != "cpu":
         return False
+    if form(value).held:
+        return True
     if value.api.startswith("?."):
         # What may be a tensor: the methods that were called on it, one after the other.
         called = (interp.kb.tensor(f"{TENSOR}.{name}") for name in reversed(value.api.split(".")[1:]))
@@ -1010,6 +1013,7 @@ def of_item(interp: Interp, value: v.Obj, index: v.Value) -> Form:
         old.whole,
         dimensions,
         old.zero,
+        held=old.held and sizes != (),
         back=old.back,
         series=series,
         repeats=old.repeats and not (isinstance(index, v.Obj) and index.type == TENSOR),
