@@ -206,3 +206,27 @@ def test_statements_of_a_cell() -> None:
         "2",
     ]
     assert statements("") == [] and statements("  x\n  y") == [(0, 7)]
+
+
+@pytest.mark.parametrize("beside", [[], ["print 'x'"]])
+def test_a_cell_whose_first_line_is_indented_is_read_as_ipython_reads_it(
+    tmp_path: Path, beside: list[str]
+) -> None:
+    cells = (
+        "import random",
+        "    # drawn\n    %matplotlib inline\n    for i in range(3):\n        print(random.random())",
+        "  x = 1\n\nprint(random.choice('ab'))",
+        *beside,
+        "print(1)\n    print(random.random())",
+    )
+    last = 4 + len(beside)
+    assert [one for one in found(tmp_path, *cells) if one[0] != "DET001" or one[1] == last] == [
+        ("DET103", 2, 4),
+        ("DET001", last, 2),
+    ]
+
+
+def test_what_follows_an_indented_cell_is_where_it_was(tmp_path: Path) -> None:
+    cells = ("  import random\n  random.seed(0)", "x = 1\n    y = (2", "import random\nprint(random.random())")
+    assert found(tmp_path, *cells) == [("DET001", 2, 2)]
+    assert found(tmp_path, "  import random\n", cells[1], cells[2])[-1] == ("DET103", 3, 2)

@@ -79,9 +79,16 @@ def cell_texts(data: bytes) -> tuple[str, str, tuple[Cell, ...]]:
             continue
         written = cell_source(cell)
         end = "" if written.endswith("\n") else "\n"
+        code = as_python(written)
+        if begin := block_around(code):
+            # Between two cells, so that places in them stay.
+            raw.append(re.sub(".", "#", begin))
+            python.append(begin)
+            offset += len(begin)
+            row += begin.count("\n")
         cells.append(Cell(number, offset, offset + len(written), row))
         raw.append(written + end)
-        python.append(as_python(written) + end)
+        python.append(code + end)
         offset += len(written) + len(end)
         row += (written + end).count("\n")
     record = _record(notebook) if cells else ""
@@ -90,6 +97,16 @@ def cell_texts(data: bytes) -> tuple[str, str, tuple[Cell, ...]]:
         raw.append("#" * (len(record) - 1) + "\n")
         python.append(record)
     return "".join(raw), "".join(python), tuple(cells)
+
+
+_CODE = re.compile(r"^([ \t]*)[^\s#]", re.MULTILINE)
+
+
+def block_around(code: str) -> str:
+    """What makes a block of code whose first line is indented: IPython takes its indentation away from all lines. Empty for
+    other code."""
+    first = _CODE.search(code)
+    return f"if True:\n{first[1]}pass\n" if first is not None and first[1] else ""
 
 
 def _record(notebook: dict[str, Any]) -> str:

@@ -48,10 +48,10 @@ class Form(NamedTuple):
     others, how many dimensions it has at least where its sizes are not known, whether it is a product with zero, whether
     its rows along the last dimension are all different, whether its elements are where rows begin: multiples of a
     number, each once, whether it is seen to have a sparse layout, whether it was brought to the CPU or is computed with
-    weights that are surely there: what it is used with is there too, to which accelerator its gradient goes back where it is computed from
-    what has been moved from there, whether in each of its rows along the last dimension, of which there are two or more,
-    no element is there twice, and whether several of its elements may well be one number, as of numbers that are drawn from
-    a few or that fractions were cut to."""
+    weights that are surely there: what it is used with is there too, to which accelerator its gradient goes back where it
+    is computed from what has been moved from there, whether in each of its rows along the last dimension, of which there
+    are two or more, no element is there twice, and whether several of its elements may well be one number, as of numbers
+    that are drawn from a few or that fractions were cut to."""
 
     sizes: Sizes | None = None
     dtype: str | None = None

@@ -18,7 +18,14 @@ from typing import Any
 
 import msgspec
 
-from d9mlint.base.notebooks import Cell, as_comments, as_statement, logical_lines, statements
+from d9mlint.base.notebooks import (
+    Cell,
+    as_comments,
+    as_statement,
+    block_around,
+    logical_lines,
+    statements,
+)
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import definitions, with_body
 
@@ -98,14 +105,24 @@ def without(text: str, unread: Iterable[m.Unread]) -> str:
 def _refused(
     text: str, spans: list[tuple[int, int]], parse: Callable[[list[str]], list[m.FileFacts]]
 ) -> list[m.Unread]:
-    """The parts of a text that do not parse."""
+    """The parts of a text that do not parse. What makes a block of a cell is no part of it."""
     found: list[m.Unread] = []
-    for (start, end), facts in zip(spans, parse([text[start:end] for start, end in spans]), strict=True):
+    parts = [text[start:end] for start, end in spans]
+    begins = [_begin(text, start, part) for (start, _), part in zip(spans, parts, strict=True)]
+    answers = parse([begin + part for begin, part in zip(begins, parts, strict=True)])
+    for (start, end), begin, facts in zip(spans, begins, answers, strict=True):
         why = facts.problem
         if why is not None:
-            problem = m.Problem(why.code, why.message, start + why.start, start + why.end)
-            found.append(m.Unread(problem, start, end))
+            at = start - len(begin)
+            problem = m.Problem(why.code, why.message, at + why.start, at + why.end)
+            found.append(_of_text(m.Unread(problem, start, end), -begin.count("\n")))
     return found
+
+
+def _begin(text: str, start: int, part: str) -> str:
+    """What stands before a cell and makes a block of it."""
+    begin = block_around(part)
+    return begin if text.endswith(begin, 0, start) else ""
 
 
 def is_inside(text: str, start: int) -> bool:
