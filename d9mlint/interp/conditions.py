@@ -16,6 +16,7 @@ from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.kinds import has_weight, instance_of, same_class
 from d9mlint.interp.known_attributes import has
+from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
 from d9mlint.interp.missing_items import is_there, may_be_missing
 from d9mlint.interp.option_keys import has_no_choice
@@ -173,10 +174,14 @@ def _never_equal(interp: Interp, op: str, left: v.Value, right: v.Value) -> bool
         texts = [right]
     else:
         texts = right.elts if isinstance(right, v.Items) and not right.open else [v.UNKNOWN]
-    return (
-        isinstance(left, v.Obj)
-        and all(isinstance(one, v.Lit) and isinstance(one.value, str) for one in texts)
-        and interp.kb.role(left.api, "equals-no-text") is not None
+    if not all(isinstance(one, v.Lit) and isinstance(one.value, str) for one in texts):
+        return False
+    if isinstance(left, v.Inst):
+        # What other libraries' classes compare is not known.
+        modules = (makes_module(interp, base) for base in left.cls.external_bases())
+        return left.cls.find("__eq__") is None and all(modules)
+    return isinstance(left, v.Obj) and (
+        is_module(interp, left) or interp.kb.role(left.api, "equals-no-text") is not None
     )
 
 

@@ -676,6 +676,10 @@ class Interp:
         """Use a dataset, a sampler or a transform, as a loader does."""
         use(self, value, None)
 
+    def of_other_branches(self, one: int, other: int) -> bool:
+        """Whether two times lie in branches of which only one is taken."""
+        return self.partings.exclusive(one, other)
+
     def exclusive(self, time: int) -> bool:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
         return any(self.partings.exclusive(time, made) for made in self.partings.made(self))

@@ -274,6 +274,9 @@ class RunView(Protocol):
         """Whether the run came here through one of several objects that a variable may hold, another one of which was
         made in the branch that was running then."""
 
+    def of_other_branches(self, one: int, other: int) -> bool:
+        """Whether two times lie in branches of which only one is taken."""
+
     def exclusive(self, time: int) -> bool:
         """Whether the run came here through something made in a branch that excludes the one that was running then."""
 

@@ -80,6 +80,8 @@ class MadeLater:
             if one.loop not in loops or one.made not in self.kept or one.made in filled:
                 continue
             for given in self.optimizers_given:
-                if given.made not in stepped and given.type == one.type and given.birth < one.birth:
+                if given.made in stepped or given.type != one.type or given.birth >= one.birth:
+                    continue
+                if not self.run.of_other_branches(given.birth, one.birth):
                     return one.name, given.place
         return None
