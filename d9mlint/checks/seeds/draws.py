@@ -15,7 +15,13 @@ from d9mlint.checks.asked import is_displayed
 from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.drawing import LIBRARY_SEED, runs_again
 from d9mlint.checks.seeds.filled_tensors import fills_new_tensor
-from d9mlint.checks.seeds.form_only import Known, asks_form_only, first_kept, sizing_methods
+from d9mlint.checks.seeds.form_only import (
+    Known,
+    asks_form_only,
+    first_kept,
+    outside_of_methods,
+    sizing_methods,
+)
 from d9mlint.checks.seeds.graph_variables import GraphVariables
 from d9mlint.checks.seeds.random_split import is_unread_split
 from d9mlint.checks.seeds.seed_options import SeedOptions
@@ -659,6 +665,9 @@ class Seeds(GraphVariables, SeedOptions, Rule):
             if kind in _REPLACEABLE:
                 # Layers hand on the weights that they are made of.
                 mine = [*first_kept(run.whole(run.entry), mine)]
+            if rng in _OF_PARAMETERS:
+                # Draws of others may decide of a form.
+                mine = outside_of_methods(run.whole(run.entry), mine)
             # What other files draw into weights they do not look at, as a rule.
             if not mine or (one.place.site.path != run.entry.path and kind not in _REPLACEABLE):
                 return False

@@ -174,6 +174,35 @@ def first_kept(facts: m.FileFacts, places: Sequence[int]) -> Sequence[int]:
     return places
 
 
+def outside_of_methods(facts: m.FileFacts, places: Sequence[int]) -> list[int]:
+    """Of the places of nested calls, the outermost one first, those outside of methods that are called there and give what
+    they draw, or fill the object that is made there."""
+    methods = [one for one in facts.functions if one.cls >= 0]
+    inside = {
+        place: next((one for one in methods if one.start <= place < one.end_of_body), None)
+        for place in places
+    }
+    outside = [place for place in places if inside[place] is None]
+    if not outside or places[0] != outside[0]:
+        return [*places]
+    for one in filter(None, inside.values()):
+        if one.name != "__init__" and any(map(_sets_attribute, statements(one.body))):
+            return [*places]
+    return outside
+
+
+def _sets_attribute(stmt: m.Stmt) -> bool:
+    """Whether a statement stores something in an object."""
+    targets = stmt.targets if isinstance(stmt, m.Assign) else ()
+    return isinstance(stmt, m.AugAssign) or any(
+        not isinstance(one, m.Name) or "." in one.id for target in targets for one in _parts_of(target)
+    )
+
+
+def _parts_of(target: m.Expr) -> list[m.Expr]:
+    return [*target.elts] if isinstance(target, m.Seq) else [target]
+
+
 class _Look:
     """What a function does with what is drawn in it, or given to these parameters of it."""
 
