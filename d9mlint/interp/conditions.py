@@ -16,8 +16,8 @@ from d9mlint.interp.emptiness import RANGES, is_empty
 from d9mlint.interp.events import LookedAtEvent, OutcomeEvent
 from d9mlint.interp.kinds import has_weight, instance_of, same_class
 from d9mlint.interp.known_attributes import has
-from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.library.options import NAMESPACE, OTHER_THAN, holds_option
+from d9mlint.interp.library_modules import is_module, makes_module
 from d9mlint.interp.missing_items import is_there, may_be_missing
 from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_identifiers import chosen
