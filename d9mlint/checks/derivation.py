@@ -108,6 +108,8 @@ def _parts(interp: RunView, expr: Any, role: Role, part: int | None) -> Iterator
                 taken == entry.arg if isinstance(taken, str) else _is_number(taken, entry.pos)
             ):
                 continue
+        if _makes_text(interp, node, role):
+            continue
         yield node
         call = _item_of_call(node)
         if call is not None:
@@ -117,12 +119,33 @@ def _parts(interp: RunView, expr: Any, role: Role, part: int | None) -> Iterator
         elif isinstance(node, m.Call):
             unused, asked = _unused(interp, node, part if node is expr else None)
             unused += _names_given(interp, node)
+            if called_api(interp, node) in _NUMBERS:
+                # A number that is read from a text is one of the time still.
+                texts = [one for one in node.args if _makes_text(interp, one, role)]
+                stack.extend(each for one in texts for each in children(one))
             stack.extend(one for one in children(node) if one not in unused)
             stack.extend(each for one in asked for each in _decides_none(interp, one, role))
         elif (tested := asked_if_none(node)) is not None:
             stack.extend(_decides_none(interp, tested, role))
         elif not _is_item(node):
             stack.extend(children(node))
+
+
+_NUMBERS = frozenset({"builtins.int", "builtins.float"})
+
+
+def _makes_text(interp: RunView, node: Any, role: Role) -> bool:
+    """Whether an expression makes a text of a time, as for the name of a folder: what is read from there is not decided by
+    the clock."""
+    if role != "clock":
+        return False
+    if isinstance(node, m.FString):
+        return True
+    if not isinstance(node, m.Call):
+        return False
+    func = interp.value_of(node.func)
+    name = f"?.{func.name}" if isinstance(func, v.Member) else called_api(interp, node)
+    return bool(name) and interp.kb.role(name, "text-of-time") is not None
 
 
 def _unused(interp: RunView, call: m.Call, part: int | None) -> tuple[list[Any], list[m.Expr]]:

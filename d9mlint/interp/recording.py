@@ -1015,6 +1015,7 @@ ROLES = {
     "resets-environment": "resets the environment that it is given",
     "samples-actions": "samples random actions from the action space of the environment that it is given",
     "clock": "reads the clock",
+    "text-of-time": "makes a text of a time",
     "date": "gives the date or time of the run",
     "shared-list": "gives a list that processes share",
     "table": "is a table, or a column or row of one",

@@ -104,6 +104,7 @@ Role = Literal[
     "checkpoints",
     "chosen-by-name",
     "clock",
+    "text-of-time",
     "date",
     "shared-list",
     "table",
