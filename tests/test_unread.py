@@ -227,6 +227,10 @@ def test_a_cell_whose_first_line_is_indented_is_read_as_ipython_reads_it(
 
 
 def test_what_follows_an_indented_cell_is_where_it_was(tmp_path: Path) -> None:
-    cells = ("  import random\n  random.seed(0)", "x = 1\n    y = (2", "import random\nprint(random.random())")
+    cells = (
+        "  import random\n  random.seed(0)",
+        "x = 1\n    y = (2",
+        "import random\nprint(random.random())",
+    )
     assert found(tmp_path, *cells) == [("DET001", 2, 2)]
     assert found(tmp_path, "  import random\n", cells[1], cells[2])[-1] == ("DET103", 3, 2)

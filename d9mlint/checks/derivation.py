@@ -15,6 +15,7 @@ from d9mlint.interp.devices import RANK
 from d9mlint.interp.methods import is_property
 from d9mlint.interp.named_sizes import assignments_in_parts
 from d9mlint.interp.naming import written_arguments
+from d9mlint.interp.order_kinds import gives_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.forms import asked_if_none
 from d9mlint.ir.results import read_by_result, returned
@@ -144,8 +145,12 @@ def _makes_text(interp: RunView, node: Any, role: Role) -> bool:
     if not isinstance(node, m.Call):
         return False
     func = interp.value_of(node.func)
-    name = f"?.{func.name}" if isinstance(func, v.Member) else called_api(interp, node)
-    return bool(name) and interp.kb.role(name, "text-of-time") is not None
+    if isinstance(func, v.Ext):
+        return gives_text(interp, interp.kb.canonical(func.name))
+    if not isinstance(func, v.Member):
+        return False
+    of_text = isinstance(func.owner, v.Lit) and isinstance(func.owner.value, str)
+    return of_text or interp.kb.role(f"?.{func.name}", "text-of-time") is not None
 
 
 def _unused(interp: RunView, call: m.Call, part: int | None) -> tuple[list[Any], list[m.Expr]]:

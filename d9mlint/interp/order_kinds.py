@@ -24,6 +24,7 @@ from d9mlint.ir.traversal import called_name, nodes, receiver
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
+    from d9mlint.interp.view import RunView
 
 NUMBER, FLOAT, TEXT, OBJECT, CELL, ANY = "number", "float", "text", "object", "cell", "any"
 HASHING = "builtins.hash"
@@ -617,7 +618,7 @@ _TEXTS = frozenset(
 )
 
 
-def _of_call(interp: Interp, api: str, method: bool = False) -> str:
+def _of_call(interp: RunView, api: str, method: bool = False) -> str:
     """What calling a library function gives."""
     if api in _NUMBERS:
         return NUMBER
@@ -625,6 +626,11 @@ def _of_call(interp: Interp, api: str, method: bool = False) -> str:
         return TEXT
     entry = (interp.kb.order(api, True) if method else None) or interp.kb.order(api)
     return _HASHED.get(entry.value, entry.value) if entry is not None else ""
+
+
+def gives_text(interp: RunView, api: str) -> bool:
+    """Whether calling a library function gives a text."""
+    return _of_call(interp, api) == TEXT
 
 
 def is_text(interp: Interp, value: v.Value, node: m.Expr | None) -> bool:

@@ -381,7 +381,7 @@ def _transfer(
         or (entry.sparse == "inputs" and any(form(one).sparse for one in _tensors(inputs)))
     )
     # A single number may be used with what is elsewhere.
-    held = (entry.device == "cpu" and sizes != ()) or (
+    held = (entry.device == "cpu" and owner is not None and sizes != ()) or (
         entry.device in ("inputs", "first") and _are_held(inputs if entry.device == "inputs" else inputs[:1])
     )
     return Form(

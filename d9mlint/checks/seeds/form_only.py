@@ -183,12 +183,37 @@ def outside_of_methods(facts: m.FileFacts, places: Sequence[int]) -> list[int]:
         for place in places
     }
     outside = [place for place in places if inside[place] is None]
-    if not outside or places[0] != outside[0]:
+    if not outside or places[0] != outside[0] or not all(_calls_own(facts, place) for place in outside):
         return [*places]
     for one in filter(None, inside.values()):
         if one.name != "__init__" and any(map(_sets_attribute, statements(one.body))):
             return [*places]
     return outside
+
+
+def _calls_own(facts: m.FileFacts, place: int) -> bool:
+    """Whether a call makes or calls an object of a class of the file: what libraries run gives nobody what it draws."""
+    own = {one.name for one in facts.classes}
+    assigned = [
+        stmt
+        for function in facts.functions
+        for stmt in statements(function.body)
+        if isinstance(stmt, m.Assign) and all(isinstance(one, m.Name) for one in stmt.targets)
+    ]
+    for stmt in assigned:
+        if not own.isdisjoint(_names([stmt.value])):
+            own |= _names(stmt.targets)
+    calls = (
+        one
+        for function in facts.functions
+        for one in nodes(function.body)
+        if isinstance(one, m.Call) and one.start == place
+    )
+    return any(not own.isdisjoint(_names([one.func])) for one in calls)
+
+
+def _names(parts: Any) -> set[str]:
+    return {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)}
 
 
 def _sets_attribute(stmt: m.Stmt) -> bool:
@@ -231,7 +256,7 @@ class _Look:
         shown = {
             getattr(part, "start", -1)
             for node in nodes(function.body)
-            if self._counts(node)
+            if self._shows(node)
             for part in nodes([node])
         }
         drawn = [place for place in places if place not in shown]
@@ -249,17 +274,21 @@ class _Look:
         for node in nodes(self._function.body):
             if isinstance(node, m.Call) and node.start in self._calls.timing:
                 return True
-            shows = isinstance(node, m.Call) and node.start in self._calls.showing
-            asks = only_form(node) or self._counts(node) or self._asks_each(node)
-            if (shows or asks) and self._is_drawn(node):
+            if (self._shows(node) or only_form(node) or self._asks_each(node)) and self._is_drawn(node):
                 return True
-            if asks and any(isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])):
+            if (only_form(node) or self._counts(node) or self._asks_each(node)) and any(
+                isinstance(x, m.Name) and self._is_known(x) for x in nodes([node])
+            ):
                 return True
         return False
 
     def _asks_each(self, node: Any) -> bool:
         """Whether each part of something is asked for its form: ``p.numel() for p in model.parameters()``."""
         return isinstance(node, m.Comp) and only_form(node.elt) and not self._reads(node)
+
+    def _shows(self, node: Any) -> bool:
+        """Whether an expression shows the parts and sizes of a model, and is no fixed text."""
+        return isinstance(node, m.Call) and node.start in self._calls.showing
 
     def _counts(self, node: Any) -> bool:
         """Whether an expression shows the parts and sizes of a model."""
