@@ -120,9 +120,9 @@ def _parts(interp: RunView, expr: Any, role: Role, part: int | None) -> Iterator
         elif isinstance(node, m.Call):
             unused, asked = _unused(interp, node, part if node is expr else None)
             unused += _names_given(interp, node)
-            if called_api(interp, node) in _NUMBERS:
+            texts = [one for one in node.args if _makes_text(interp, one, role)]
+            if texts and called_api(interp, node) in _NUMBERS:
                 # A number that is read from a text is one of the time still.
-                texts = [one for one in node.args if _makes_text(interp, one, role)]
                 stack.extend(each for one in texts for each in children(one))
             stack.extend(one for one in children(node) if one not in unused)
             stack.extend(each for one in asked for each in _decides_none(interp, one, role))

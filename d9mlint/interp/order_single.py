@@ -11,7 +11,7 @@ from d9mlint.interp.places import running
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memo
-from d9mlint.ir.scopes import target_names
+from d9mlint.ir.scopes import heads, target_names
 from d9mlint.ir.traversal import alike, called_name, nodes, parents, statements, variables
 
 if TYPE_CHECKING:
@@ -295,11 +295,7 @@ def _gives_the_same(fn: m.Function, one: m.Expr, other: m.Call) -> bool:
         # `files = os.listdir(folder)`
         one = only_value(fn, one.id) or one
         one = _inside(one)
-    return alike(one, other) and all(_is_given_once(fn, name) for name in _names_in(other))
-
-
-def _names_in(node: m.Expr) -> set[str]:
-    return {part.id.partition(".")[0] for part in nodes([node]) if isinstance(part, m.Name)}
+    return alike(one, other) and all(_is_given_once(fn, name) for name in heads([other]))
 
 
 def _is_given_once(fn: m.Function, name: str) -> bool:

@@ -577,7 +577,7 @@ def _pooled_line(old: Form, first: v.Value, args: v.Args) -> Sizes | None:
     count = len(old.sizes) if old.sizes is not None else _OF_LINES if least(old) == _OF_LINES else None
     if count is None and asked == _OF_LINES - 1:
         count = _OF_LINES
-    if count is None or not _OF_MATRIX <= count <= _OF_LINES:
+    if count is None or not MATRIX <= count <= _OF_LINES:
         return None
     sizes = old.sizes or (None,) * count
     return (
@@ -966,9 +966,6 @@ def is_single(known: Form, dimension: object, beside: Form = NOTHING) -> bool | 
     last, named = sorted((known.single, dimension))
     as_few = max(known.least, beside.least) <= named + 1
     return True if last == -1 and named >= 1 and as_few else None
-
-
-_OF_MATRIX = 2
 
 
 def _wider(a: Form, b: Form) -> Sizes | None:

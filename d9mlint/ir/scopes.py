@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from d9mlint.ir import nodes as m
@@ -51,22 +51,22 @@ def _renewed(body: Sequence[m.Stmt], read: set[str]) -> set[str]:
     for one in body:
         new: set[str] = set()
         if isinstance(one, m.With):
-            read |= _heads([item.context for item in one.items]) - renewed
+            read |= heads([item.context for item in one.items]) - renewed
             _targets(one, new)
             renewed |= new - read
             renewed |= _renewed(one.body, read) - read
         elif isinstance(one, m.If):
-            read |= _heads([one.test]) - renewed
+            read |= heads([one.test]) - renewed
             renewed |= _renewed_by_each([one.body, one.orelse], read)
         elif isinstance(one, m.Try):
             renewed |= _renewed_by_each(
                 [[*one.body, *one.orelse], *(each.body for each in one.handlers)], read
             )
         elif isinstance(one, (m.Assign, m.AnnAssign)) and one.value is not None:
-            read |= _heads([one.value]) - renewed
+            read |= heads([one.value]) - renewed
             _targets(one, new)
             renewed |= new - read
-        read |= _heads([one]) - renewed
+        read |= heads([one]) - renewed
     return renewed
 
 
@@ -77,7 +77,7 @@ def _renewed_by_each(blocks: Sequence[Sequence[m.Stmt]], read: set[str]) -> set[
     return set.intersection(*renewed) if renewed else set()
 
 
-def _heads(parts: list[Any]) -> set[str]:
+def heads(parts: Iterable[Any]) -> set[str]:
     """The variables that expressions or statements name, without their attributes."""
     return {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)}
 

@@ -14,7 +14,8 @@ from d9mlint.interp.places import running
 from d9mlint.interp.shapes import form, has_one_element, is_number
 from d9mlint.interp.view import RunView
 from d9mlint.ir import nodes as m
-from d9mlint.ir.traversal import nodes, statements
+from d9mlint.ir.scopes import heads
+from d9mlint.ir.traversal import statements
 
 _STEPS = 8
 """From variable to variable it is followed at most so often what is written."""
@@ -30,8 +31,8 @@ def collide(run: RunView, indices: Iterable[v.Value], target: Any, written: Iter
     function = running(run)
     if function is None:
         return False
-    names = _names([target.index] if isinstance(target, m.Subscript) else [target])
-    return (names & _variables(function)).isdisjoint(_behind(function, _names(written)))
+    names = heads([target.index] if isinstance(target, m.Subscript) else [target])
+    return (names & _variables(function)).isdisjoint(_behind(function, heads(written)))
 
 
 def _variables(function: m.Function) -> set[str]:
@@ -39,9 +40,9 @@ def _variables(function: m.Function) -> set[str]:
     stored = {one.name for one in function.params}
     for stmt in statements(function.body):
         if isinstance(stmt, m.Assign):
-            stored |= _names(stmt.targets)
+            stored |= heads(stmt.targets)
         elif isinstance(stmt, m.For):
-            stored |= _names([stmt.target])
+            stored |= heads([stmt.target])
     return stored
 
 
@@ -51,14 +52,10 @@ def _behind(function: m.Function, names: set[str]) -> set[str]:
     for _ in range(_STEPS):
         before = len(found)
         for stmt in statements(function.body):
-            if isinstance(stmt, m.Assign) and not found.isdisjoint(_names(stmt.targets)):
-                found |= _names([stmt.value])
-            elif isinstance(stmt, m.For) and not found.isdisjoint(_names([stmt.target])):
-                found |= _names([stmt.iter])
+            if isinstance(stmt, m.Assign) and not found.isdisjoint(heads(stmt.targets)):
+                found |= heads([stmt.value])
+            elif isinstance(stmt, m.For) and not found.isdisjoint(heads([stmt.target])):
+                found |= heads([stmt.iter])
         if len(found) == before:
             break
     return found
-
-
-def _names(expressions: Iterable[Any]) -> set[str]:
-    return {one.id.partition(".")[0] for one in nodes(list(expressions)) if isinstance(one, m.Name)}

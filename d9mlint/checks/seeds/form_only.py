@@ -9,7 +9,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import Looks, derived_names, elements, holds
 from d9mlint.ir.endings import leaves, never_run
 from d9mlint.ir.forms import only_form
-from d9mlint.ir.scopes import own_names
+from d9mlint.ir.scopes import heads, own_names
 from d9mlint.ir.traversal import called_name, nodes, statements, variables
 
 _HANDING_ON = frozenset({"list", "tuple", "iter", "next", "enumerate", "zip", "reversed"})
@@ -183,7 +183,9 @@ def outside_of_methods(facts: m.FileFacts, places: Sequence[int]) -> list[int]:
         for place in places
     }
     outside = [place for place in places if inside[place] is None]
-    if not outside or places[0] != outside[0] or not all(_calls_own(facts, place) for place in outside):
+    if not outside or len(outside) == len(places) or places[0] != outside[0]:
+        return [*places]
+    if not _own_calls(facts).issuperset(outside):
         return [*places]
     for one in filter(None, inside.values()):
         if one.name != "__init__" and any(map(_sets_attribute, statements(one.body))):
@@ -191,8 +193,8 @@ def outside_of_methods(facts: m.FileFacts, places: Sequence[int]) -> list[int]:
     return outside
 
 
-def _calls_own(facts: m.FileFacts, place: int) -> bool:
-    """Whether a call makes or calls an object of a class of the file: what libraries run gives nobody what it draws."""
+def _own_calls(facts: m.FileFacts) -> set[int]:
+    """Where calls start that make or call objects of classes of the file: what libraries run gives nobody what it draws."""
     own = {one.name for one in facts.classes}
     assigned = [
         stmt
@@ -201,19 +203,14 @@ def _calls_own(facts: m.FileFacts, place: int) -> bool:
         if isinstance(stmt, m.Assign) and all(isinstance(one, m.Name) for one in stmt.targets)
     ]
     for stmt in assigned:
-        if not own.isdisjoint(_names([stmt.value])):
-            own |= _names(stmt.targets)
-    calls = (
-        one
+        if not own.isdisjoint(heads([stmt.value])):
+            own |= heads(stmt.targets)
+    return {
+        one.start
         for function in facts.functions
         for one in nodes(function.body)
-        if isinstance(one, m.Call) and one.start == place
-    )
-    return any(not own.isdisjoint(_names([one.func])) for one in calls)
-
-
-def _names(parts: Any) -> set[str]:
-    return {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)}
+        if isinstance(one, m.Call) and not own.isdisjoint(heads([one.func]))
+    }
 
 
 def _sets_attribute(stmt: m.Stmt) -> bool:
@@ -255,7 +252,7 @@ class _Look:
         self._opaque = {*calls.counting, *calls.timing, *own.difference(places)}
         shown = {
             getattr(part, "start", -1)
-            for node in nodes(function.body)
+            for node in nodes(function.body if calls.showing else [])
             if self._shows(node)
             for part in nodes([node])
         }

@@ -18,7 +18,7 @@ from d9mlint.interp.state import Site
 from d9mlint.interp.text import call_text
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import ends_after
-from d9mlint.ir.scopes import assigned_names, target_names
+from d9mlint.ir.scopes import assigned_names, heads, target_names
 from d9mlint.ir.traversal import nodes, statements
 
 if TYPE_CHECKING:
@@ -492,7 +492,7 @@ def _held(run: RunView, loop: Loop) -> tuple[dict[Slot, int], set[int], set[int]
     targets = nodes([loop.stmt.target]) if isinstance(loop.stmt, m.For) else ()
     bound = {env.vars.get(one.id) for one in targets if isinstance(one, m.Name)} if env is not None else set()
     own = {value.birth for value in bound if isinstance(value, v.Obj)}
-    named = _names([loop.stmt])
+    named = heads([loop.stmt])
     nearer: set[str] = set()
     while env is not None:
         _note(found, env.birth, env.vars, own)
@@ -517,11 +517,6 @@ def _held(run: RunView, loop: Loop) -> tuple[dict[Slot, int], set[int], set[int]
     return found, holders, set(read.values())
 
 
-def _names(parts: list[Any]) -> set[str]:
-    """The variables that a piece of code names."""
-    return {one.id.partition(".")[0] for one in nodes(parts) if isinstance(one, m.Name)}
-
-
 def _names_within(run: RunView, variables: dict[str, v.Value]) -> set[str]:
     """What the functions that a function defines name: it may be its variables."""
     found: set[str] = set()
@@ -529,7 +524,7 @@ def _names_within(run: RunView, variables: dict[str, v.Value]) -> set[str]:
         given = value.args.pos if isinstance(value, v.Obj) else [value]
         for one in given:
             if isinstance(one, v.Func):
-                found |= _names(list(run.body(one)))
+                found |= heads(run.body(one))
     return found
 
 

@@ -8,6 +8,7 @@ from d9mlint.interp import values as v
 from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.endings import fails
+from d9mlint.ir.scopes import heads
 from d9mlint.ir.traversal import nodes, parents
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _caught(run: RunView, user: Any, one: Any, write: m.Subscript) -> m.Try | m.
         return user if any(x is one for x in user.body) and _swallows(run, user, write) else None
     if isinstance(user, m.With):
         return user if any(x is one for x in user.body) and _suppresses(run, user) else None
-    if isinstance(user, m.For) and _names(write.index) & _names(user.target):
+    if isinstance(user, m.For) and heads([write.index]) & heads([user.target]):
         before = user.body[: next((i for i, x in enumerate(user.body) if x is one), 0)]
         return next(
             (x for x in before if isinstance(x, m.Try) and _leaves(x) and _swallows(run, x, write)), None
@@ -81,7 +82,7 @@ def _ends(run: RunView, handler: m.Handler) -> bool:
 
 def _handles(handler: m.Handler, write: m.Subscript) -> bool:
     """Whether a handler names the memory: it may write the element itself."""
-    return bool(_names(write.value) & {name for one in handler.body for name in _names(one)})
+    return bool(heads([write.value]) & heads(handler.body))
 
 
 def _suppresses(run: RunView, stmt: m.With) -> bool:
@@ -90,10 +91,6 @@ def _suppresses(run: RunView, stmt: m.With) -> bool:
         isinstance(one, v.Ext) and run.kb.role(run.kb.canonical(one.name), "suppresses") is not None
         for one in made
     )
-
-
-def _names(node: Any) -> set[str]:
-    return {one.id.partition(".")[0] for one in nodes([node]) if isinstance(one, m.Name)}
 
 
 def _has(body: Iterable[Any], kind: type) -> bool:
