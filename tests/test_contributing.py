@@ -34,6 +34,7 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     knowledge.load.cache_clear()
 
 
+@pytest.mark.full
 def test_an_op_in_ten_lines(rules: Path, tmp_path: Path) -> None:
     block = next(block for block in blocks(PAGE.read_text()) if block.language == "python")
     program = make_program("contributing", split_files(block.text), block_settings(block.info))
@@ -93,6 +94,7 @@ def in_checkout(checkout: Path, *arguments: str, cwd: Path, codes: tuple[int, ..
 
 
 @pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.full
 def test_what_each_section_shows(checkout: Path, tmp_path: Path, section: str) -> None:
     (block,) = [one for one in blocks(PAGE.read_text()) if section in one.info]
     (tmp_path / "pyproject.toml").write_text("")
@@ -115,6 +117,7 @@ def test_the_facts_of_all_sections_are_well_formed(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--with-code",)])
+@pytest.mark.full
 def test_a_scaffolded_rule_passes_the_tests_of_pages(tmp_path: Path, options: tuple[str, ...]) -> None:
     root = tmp_path / "checkout"
     for name in ("d9mlint", "rules"):

@@ -67,6 +67,7 @@ def test_metadata_names_the_license_the_addresses_and_the_extras(built: Path) ->
     assert {"lsp", "torch", "tensorflow", "dask", "ray", "watch", "test", "test-full", "all"} <= extras
 
 
+@pytest.mark.full
 def test_the_source_archive_installs(built: Path, tmp_path: Path) -> None:
     archive = next(built.glob("*.tar.gz"))
     target = tmp_path / "site"
@@ -85,6 +86,7 @@ def test_all_code_has_the_syntax_of_the_oldest_python() -> None:
         ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
 
 
+@pytest.mark.full
 def test_the_wheel_in_an_empty_environment_shows_a_rule_page_and_lints(built: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv" / "bin" / "python"
@@ -163,6 +165,7 @@ def test_hooks_lint_the_whole_project_once() -> None:
     assert action["runs"]["using"] == "composite"
 
 
+@pytest.mark.full
 def test_pre_commit_reports_and_fixes(tmp_path: Path) -> None:
     pytest.importorskip("pre_commit", reason="pre-commit is not installed (extra `test`)")
     identity = ["-c", "user.name=t", "-c", "user.email=t@t.example"]

@@ -74,6 +74,7 @@ for epoch in range(start, 4):
 @pytest.mark.parametrize(
     ("load", "expected"), [('optimizer.load_state_dict(state["optimizer"])', "equal"), ("pass", "differs")]
 )
+@pytest.mark.full
 def test_a_program_that_resumes_is_interrupted(load: str, expected: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     block = Block("python", (), RESUMES.format(load=load), 1, ())

@@ -151,6 +151,7 @@ def test_every_recipe_that_is_said_to_differ_says_why(library: str) -> None:
     assert [r.id for r in said if r.race and r.race.kind in ("add", "store") and not r.race.addends] == []
 
 
+@pytest.mark.full
 def test_the_arithmetic_can_be_evaluated(counted: Counted) -> None:
     library, rows = counted
     assert {name: row["error"] for name, row in rows.items() if "error" in row} == {}
@@ -228,6 +229,7 @@ TENSORFLOW_CASES = [
 ]
 
 
+@pytest.mark.full
 def test_addends_are_counted_for_tensorflow() -> None:
     if importlib.util.find_spec("tensorflow") is None:
         pytest.skip("tensorflow is not installed")
@@ -251,6 +253,7 @@ def test_addends_are_counted_for_tensorflow() -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.full
 def test_the_addends_of_a_call_are_those_of_its_own_arguments() -> None:
     done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -264,6 +267,7 @@ def test_the_addends_of_a_call_are_those_of_its_own_arguments() -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.full
 def test_attention_runs_on_the_backend_that_its_recipe_names() -> None:
     done = subprocess.run([sys.executable, "-c", BACKENDS], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -136,6 +136,7 @@ def test_every_recipe_runs_at_every_dtype() -> None:
     assert surprising == []
 
 
+@pytest.mark.full
 def test_a_failure_costs_one_op_and_says_what_happened() -> None:
     evidence = run(
         recipe("hang", "import time; time.sleep(600)"),
@@ -431,6 +432,7 @@ def test_the_machine_is_described(small: Evidence) -> None:
     assert machine.versions["cpu"]
 
 
+@pytest.mark.full
 def test_an_op_without_a_recipe_takes_the_samples_of_torch_and_is_weak() -> None:
     pytest.importorskip("expecttest")
     known = ("torch.nn.functional.gelu", "torch.nn.AvgPool2d", "torch.nn.functional.alpha_dropout")
@@ -453,6 +455,7 @@ def test_compiled_code_is_run() -> None:
     assert found.outcome == EQUAL, found.reason
 
 
+@pytest.mark.full
 def test_a_failed_control_takes_the_weight_from_everything() -> None:
     lies = recipe("lies", "return torch.rand(4)", control="equal")
     evidence = run(recipe("fine", "return i.x + 1"), controls=[lies, *SURE])
@@ -463,6 +466,7 @@ def test_a_failed_control_takes_the_weight_from_everything() -> None:
     assert not run(recipe("fine", "return i.x + 1"), controls=equal_only).controls_passed
 
 
+@pytest.mark.full
 def test_a_race_control_that_is_not_seen_says_that_equal_results_mean_little() -> None:
     tame = recipe("tame", "return i.x + 1", control="race")
     evidence = run(recipe("fine", "return i.x + 1"), controls=[tame, *SURE])

@@ -778,6 +778,7 @@ print(tf.math.bincount(tf.constant([0, 1, 1, 2]), weights=tf.ones([4]), minlengt
 
 @needs("torch")
 @needs("tensorflow")
+@pytest.mark.full
 def test_the_report_has_the_shapes_of_the_call(tmp_path: Path) -> None:
     for name, text in PROGRAM.items():
         (tmp_path / name).write_text(text)

@@ -224,6 +224,7 @@ def test_json_and_sarif_carry_the_evidence(project: Path, verified: subprocess.C
     assert results[0]["properties"]["evidence"]["controls_passed"] is True
 
 
+@pytest.mark.full
 def test_an_op_can_be_named_without_linting(project: Path) -> None:
     ops = ("--op", "put_", "--op", "torch.nn.functional.gelu")
     done = d9mlint("--verify", *ops, "--device", "cpu", "--runs", "2", cwd=project)
@@ -233,6 +234,7 @@ def test_an_op_can_be_named_without_linting(project: Path) -> None:
     assert "DET401" not in done.stdout
 
 
+@pytest.mark.full
 def test_a_name_under_which_nothing_could_be_run_is_an_error(project: Path) -> None:
     done = d9mlint("--verify", "--op", "torch.nosuch", "--device", "cpu", "--quiet", cwd=project)
     assert done.returncode == 2
@@ -240,6 +242,7 @@ def test_a_name_under_which_nothing_could_be_run_is_an_error(project: Path) -> N
     assert done.stderr == "error: none of the named ops and settings could be run.\n"
 
 
+@pytest.mark.full
 def test_what_fixing_leaves_is_measured(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(textwrap.dedent(PROGRAM) + "torch.backends.cudnn.benchmark = True\n")
     options = ("--select", "DET301,DET401", "--device", "cpu", "--runs", "2", "--quiet", ".")
@@ -260,6 +263,7 @@ SWITCHED = """
 
 
 @needs("tensorflow")
+@pytest.mark.full
 def test_ops_that_one_switch_remedies_are_run_each(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(textwrap.dedent(SWITCHED))
     options = ("--runs", "2", "--quiet", "--output-format", "concise", ".")
@@ -273,6 +277,7 @@ def test_ops_that_one_switch_remedies_are_run_each(tmp_path: Path) -> None:
     assert "advice: DET403 `tf.gather`" in known.stdout
 
 
+@pytest.mark.full
 def test_measurements_alone_as_json_and_html(tmp_path: Path) -> None:
     command = driver(tmp_path, [recipe("fine", "return i.x + 1")])
 
@@ -412,6 +417,7 @@ def test_where_importing_starts_cuda_each_op_is_a_process_from_the_start(tmp_pat
 @pytest.mark.parametrize(
     "how", [pytest.param(signal.SIGINT, marks=pytest.mark.full), signal.SIGTERM, signal.SIGKILL]
 )
+@pytest.mark.full
 def test_no_process_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
     # The op starts a process of its own and hangs.
     hang = "import subprocess, time\nsubprocess.Popen(['sleep', '600'])\ntime.sleep(600)"
@@ -448,6 +454,7 @@ def test_no_process_is_left_behind(tmp_path: Path, how: signal.Signals) -> None:
         pytest.param(signal.SIGQUIT, marks=pytest.mark.full),
     ],
 )
+@pytest.mark.full
 def test_an_interrupted_session_tells_what_is_known(tmp_path: Path, how: signal.Signals) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -476,6 +483,7 @@ def test_an_interrupted_session_tells_what_is_known(tmp_path: Path, how: signal.
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.full
 def test_a_killed_session_leaves_one_directory_that_the_next_removes(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -536,6 +544,7 @@ def test_verify_is_a_command_with_its_own_help(project: Path) -> None:
     )
 
 
+@pytest.mark.full
 def test_a_setting_is_shown_by_name(project: Path, tmp_path: Path) -> None:
     options = ("--setting", "resume_optimizer", "--setting", "cudnn_benchmark", "--device", "cpu")
     done = d9mlint("verify", *options, "--evidence", str(tmp_path / "e.json"), cwd=project)

@@ -201,6 +201,7 @@ def test_a_file_that_can_not_be_written_is_told_before_the_ranks_meet(tmp_path: 
     assert done.stderr == "random.py/a.json cannot be written: File exists.\n"
 
 
+@pytest.mark.full
 def test_all_collectives_are_compared_over_runs_and_ranks(
     sessions: dict[str, Started], tmp_path: Path
 ) -> None:
@@ -259,6 +260,7 @@ def test_a_blind_comparison_is_told_and_makes_the_rest_no_evidence(sessions: obj
     assert "At least 3 ranks are needed to see the order of a sum" in job.out
 
 
+@pytest.mark.full
 def test_errors_cost_one_line_and_differences_are_seen(sessions: dict[str, Started]) -> None:
     job = sessions["errors"].job()
     assert job.code == 0, job.err

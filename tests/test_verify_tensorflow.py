@@ -215,6 +215,7 @@ def races() -> dict[str, Measurement]:
 
 @needs_tensorflow
 @pytest.mark.parametrize("recipe", RACES)
+@pytest.mark.full
 def test_race_between_threads_is_found_and_op_determinism_ends_it(
     recipe: str, races: dict[str, Measurement]
 ) -> None:
@@ -225,6 +226,7 @@ def test_race_between_threads_is_found_and_op_determinism_ends_it(
 
 
 @needs_tensorflow
+@pytest.mark.full
 def test_the_process_that_forks_does_not_start_a_device() -> None:
     code = (
         "import tensorflow, d9mlint.verify.tensorflow_backend\n"

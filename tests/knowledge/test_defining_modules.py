@@ -57,6 +57,7 @@ UNIMPORTABLE = ("multiprocessing.", "torch._C.", "torch.utils.", "tensorflow.cor
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.full
 def test_defining_module_is_known(library: str, compiled: Compiled, base: Knowledge) -> None:
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")

@@ -23,8 +23,8 @@ pytestmark = needs("torch")
 PROGRAMS = Path(__file__).parent / "programs"
 EXPECTED = re.compile(r"# diverges: (\w+)(?: in (.+))?")
 TIMEOUT = 1200
-QUICK = {"backward_of_index", "unsorted_listing", "time_seed"}
-QUICK_CLEAN = {"lazy_modules", "loader_workers"}
+QUICK = {"backward_of_index", "time_seed"}
+QUICK_CLEAN = {"loader_workers"}
 LAUNCHED = ("ddp", "fsdp")
 """Programs of several processes, which a launcher starts, by how their names begin."""
 

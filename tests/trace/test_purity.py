@@ -96,6 +96,7 @@ def trace(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "d9mlint", "trace", *arguments)
 
 
+@pytest.mark.full
 def test_results_output_and_exit_code_are_those_of_the_program(tmp_path: Path) -> None:
     plain = run(tmp_path / "plain", sys.executable, "train.py", "--a", "b")
     recorded = run(tmp_path / "recorded", *trace("record", "-o", "rec", "train.py", "--a", "b"))
