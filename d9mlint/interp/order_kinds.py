@@ -6,7 +6,7 @@ them. An object without its own ``__hash__`` is hashed by its address.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import (
     annotated_kinds,
@@ -78,8 +78,8 @@ def _tuple_parts(value: v.Obj, node: m.Expr | None) -> list[tuple[v.Value, m.Exp
     given = value.args.pos
     written: list[m.Expr | None] = [None] * len(given)
     if isinstance(node, m.Call) and len(node.args) == len(given):
-        written = list(node.args)
-    if value.api == "builtins.zip" and given and not value.args.star:
+        written = [None if isinstance(one, m.Star) else one for one in node.args]
+    if value.api == "builtins.zip" and given and (not value.args.star or _is_given_rows(value.node)):
         return list(zip(given, written, strict=True))
     if value.api == "builtins.enumerate" and given:
         return [(_NUMBERED, None), (given[0], written[0])]
@@ -92,6 +92,11 @@ def _tuple_parts(value: v.Obj, node: m.Expr | None) -> list[tuple[v.Value, m.Exp
 # What has numbers as its elements.
 _NUMBERED = v.Obj("builtins.range")
 _OF_ROWS = frozenset({"builtins.tuple", "builtins.list", "builtins.frozenset"})
+
+
+def _is_given_rows(node: Any) -> bool:
+    """Whether a call is given the elements of one list and nothing else: ``zip(*rows)``."""
+    return isinstance(node, m.Call) and len(node.args) == 1 and isinstance(node.args[0], m.Star)
 
 
 def _is_column(node: m.Expr) -> bool:
