@@ -18,6 +18,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.library.records import fields
 from d9mlint.interp.library_modules import is_module
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
@@ -556,6 +557,9 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
             return OBJECT
         if value.type == "pathlib.Path":
             return TEXT
+        held = fields(value)
+        if held is not None:
+            return kind_of(interp, v.Items("t", held), depth + 1)
         if value.api in ("builtins.tuple", "builtins.frozenset"):
             return kind_of_elements(interp, value, None, depth + 1)
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
@@ -573,6 +577,10 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.Inst):
         if attribute_kinds.has_texts(interp, value.cls):
             return TEXT
+        if value.cls.find("__hash__") is None and value.cls.find("__eq__") is None:
+            inherited = _of_builtin(interp, value, depth)
+            if inherited is not None:
+                return inherited
         if any(map(_compares_addresses, value.cls.decorated)):
             return OBJECT
         decides = attribute_kinds.hashed_by(interp, value)
@@ -590,6 +598,18 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.AnyOf):
         return _together([kind_of(interp, one, depth + 1) for one in value.values])
     return ""
+
+
+def _of_builtin(interp: Interp, value: v.Inst, depth: int) -> str | None:
+    """What an object is that is hashed like the tuple, text or number from whose class its own inherits; None where that
+    inherits from another class."""
+    held = fields(value)
+    if held is not None:
+        return kind_of(interp, v.Items("t", held), depth + 1)
+    bases = value.cls.external_bases()
+    if "builtins.tuple" in bases and value.args.pos:
+        return kind_of_elements(interp, value.args.pos[0], None, depth + 1)
+    return next((_OF_TYPES[one] for one in bases if one in _OF_TYPES), None)
 
 
 def _compares_addresses(decorator: v.Value) -> bool:

@@ -283,6 +283,7 @@ Role = Literal[
     "registers",
     "registers-start",
     "registers-hook",
+    "only-decorates",
     "starts",
     "starts-named",
     "flattens",
