@@ -561,7 +561,9 @@ class Search:
             return True
         module = self.files[file]
         known = self.project.layered
-        return any(has_role(one, self.project.modules, module, decorator, ("only-decorates",)) for one in known)
+        return any(
+            has_role(one, self.project.modules, module, decorator, ("only-decorates",)) for one in known
+        )
 
     def uses_of(self, at: int) -> _Uses:
         found = self._uses.get(at)

@@ -64,7 +64,9 @@ def _imports(file: ModuleFile, libraries: Iterable[str]) -> bool:
     return not imported.isdisjoint(libraries)
 
 
-def has_role(known: Knowledge, modules: Modules, file: ModuleFile, node: m.Expr, roles: tuple[Role, ...]) -> bool:
+def has_role(
+    known: Knowledge, modules: Modules, file: ModuleFile, node: m.Expr, roles: tuple[Role, ...]
+) -> bool:
     """Whether what an expression names, or calls, has one of these roles."""
     called = node.func if isinstance(node, m.Call) else node
     name = _full_name(modules, file, called.id) if isinstance(called, m.Name) else ""
