@@ -38,6 +38,7 @@ from d9mlint.project.entry_points import (
     may_be_built,
     runs_what_it_imports,
 )
+from d9mlint.project.frameworks import has_role
 
 if TYPE_CHECKING:
     from d9mlint.base.coverage import Gap
@@ -384,7 +385,7 @@ class Search:
             return True
         if one.parent > 0 or one.name == "<lambda>":
             return self._may_run((file, max(one.parent, 0)), depth + 1)
-        if not all(isinstance(x, m.Name) and x.id.rpartition(".")[2] in _HARMLESS for x in one.decorators):
+        if not all(self._is_harmless(file, decorator) for decorator in one.decorators):
             return True
         # The body of a generator does not run where it is called.
         seen = not one.is_generator and not one.is_async
@@ -553,6 +554,16 @@ class Search:
             found = [at for at, file in enumerate(self.files) if _has(file.facts.words, name)]
             self._files_with[name] = found
         return found
+
+    def _is_harmless(self, file: int, decorator: m.Expr) -> bool:
+        """Whether a decorator does not hand on what it decorates."""
+        if isinstance(decorator, m.Name) and decorator.id.rpartition(".")[2] in _HARMLESS:
+            return True
+        module = self.files[file]
+        known = self.project.layered
+        return any(
+            has_role(one, self.project.modules, module, decorator, ("only-decorates",)) for one in known
+        )
 
     def uses_of(self, at: int) -> _Uses:
         found = self._uses.get(at)

@@ -22,7 +22,8 @@ from d9mlint.interp.missing_items import is_there, may_be_missing
 from d9mlint.interp.option_keys import has_no_choice
 from d9mlint.interp.order_identifiers import chosen
 from d9mlint.ir import nodes as m
-from d9mlint.ir.scopes import assigned_names, changes_only_if, only_tested
+from d9mlint.ir.scopes import assigned_in, assigned_names, changes_only_if, only_tested
+from d9mlint.ir.traversal import nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.frames import Aside
@@ -198,14 +199,45 @@ def _is_class(interp: Interp, op: str, left: v.Value, right: v.Value) -> bool | 
 
 
 def stays(interp: Interp, stmt: m.For | m.While, name: str, known: v.Value) -> bool:
-    """Whether a loop never assigns a number because it does so only inside of branches whose tests of it are false."""
+    """Whether a loop never changes a number: it assigns that only inside of branches whose tests are false, or multiplies
+    zero."""
+    if not isinstance(known, v.Lit) or type(known.value) not in (int, float):
+        return False
     tests = changes_only_if(stmt).get(name)
-    return (
-        bool(tests)
-        and isinstance(known, v.Lit)
-        and type(known.value) in (int, float)
-        and all(_is_false(interp, stmt, known, test) for test in tests or ())
+    if tests and all(_is_false(interp, stmt, known, test) for test in tests):
+        return True
+    zero = known.value == 0 and not known.option
+    assigned = list(assigned_in([stmt], name))
+    if any(isinstance(one, m.Walrus) and one.target == name for one in (nodes([stmt]) if assigned else ())):
+        return False
+    return bool(assigned) and all(
+        (zero and _multiplies(one, name)) or any(_is_never(interp, stmt, *asked) for asked in tests)
+        for one, tests in assigned
     )
+
+
+def _multiplies(stmt: m.Stmt, name: str) -> bool:
+    """Whether a statement multiplies a number: ``epsilon *= decay``, ``epsilon = epsilon * decay``."""
+    if isinstance(stmt, m.AugAssign):
+        return stmt.op in ("*", "/") and isinstance(stmt.target, m.Name)
+    value = (
+        stmt.value
+        if isinstance(stmt, m.Assign) and all(isinstance(one, m.Name) for one in stmt.targets)
+        else None
+    )
+    if not isinstance(value, m.BinOp) or value.op not in ("*", "/"):
+        return False
+    factors = [value.left, value.right] if value.op == "*" else [value.left]
+    return any(isinstance(one, m.Name) and one.id == name for one in factors)
+
+
+def _is_never(interp: Interp, stmt: m.For | m.While, asked: m.Name, wanted: bool) -> bool:
+    """Whether a variable that a loop does not change is never what a test asks."""
+    if "." in asked.id or asked.id in assigned_names(stmt):
+        return False
+    value = interp.lookup(asked.id)
+    answer = v.truth(value) if isinstance(value, v.Lit) and not value.option else None
+    return answer is (not wanted)
 
 
 def _is_false(interp: Interp, stmt: m.For | m.While, known: v.Lit, test: m.Compare) -> bool:

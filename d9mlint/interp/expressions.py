@@ -451,6 +451,9 @@ def _call(interp: Interp, node: m.Call) -> v.Value:
                 in_order = collects and listed and (in_order or not star)
                 if isinstance(value, v.Items) and collects:
                     pos.extend(value.elts)
+                elif isinstance(value, v.Items) and value.open and len(node.args) == 1 and _is_zip(func):
+                    # Each of its elements gives an element of each row.
+                    pos.extend(value.elts)
                 elif isinstance(value, v.Items) and len(node.args) == 1 and _flattens(interp, func):
                     pos.append(value)
                 elif isinstance(value, v.Obj) and collects:

@@ -6,7 +6,7 @@ them. An object without its own ``__hash__`` is hashed by its address.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from d9mlint.interp import (
     annotated_kinds,
@@ -18,6 +18,7 @@ from d9mlint.interp import (
 )
 from d9mlint.interp import values as v
 from d9mlint.interp.argtests import any_holds
+from d9mlint.interp.library.records import fields
 from d9mlint.interp.library_modules import is_module
 from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name, nodes, receiver
@@ -78,8 +79,8 @@ def _tuple_parts(value: v.Obj, node: m.Expr | None) -> list[tuple[v.Value, m.Exp
     given = value.args.pos
     written: list[m.Expr | None] = [None] * len(given)
     if isinstance(node, m.Call) and len(node.args) == len(given):
-        written = list(node.args)
-    if value.api == "builtins.zip" and given and not value.args.star:
+        written = [None if isinstance(one, m.Star) else one for one in node.args]
+    if value.api == "builtins.zip" and given and (not value.args.star or _is_given_rows(value.node)):
         return list(zip(given, written, strict=True))
     if value.api == "builtins.enumerate" and given:
         return [(_NUMBERED, None), (given[0], written[0])]
@@ -92,6 +93,11 @@ def _tuple_parts(value: v.Obj, node: m.Expr | None) -> list[tuple[v.Value, m.Exp
 # What has numbers as its elements.
 _NUMBERED = v.Obj("builtins.range")
 _OF_ROWS = frozenset({"builtins.tuple", "builtins.list", "builtins.frozenset"})
+
+
+def _is_given_rows(node: Any) -> bool:
+    """Whether a call is given the elements of one list and nothing else: ``zip(*rows)``."""
+    return isinstance(node, m.Call) and len(node.args) == 1 and isinstance(node.args[0], m.Star)
 
 
 def _is_column(node: m.Expr) -> bool:
@@ -551,6 +557,9 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
             return OBJECT
         if value.type == "pathlib.Path":
             return TEXT
+        held = fields(value)
+        if held is not None:
+            return kind_of(interp, v.Items("t", held), depth + 1)
         if value.api in ("builtins.tuple", "builtins.frozenset"):
             return kind_of_elements(interp, value, None, depth + 1)
         if value.type in ("torch.Tensor", "torch.nn.Parameter"):
@@ -568,6 +577,10 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.Inst):
         if attribute_kinds.has_texts(interp, value.cls):
             return TEXT
+        if value.cls.find("__hash__") is None and value.cls.find("__eq__") is None:
+            inherited = _of_builtin(interp, value, depth)
+            if inherited is not None:
+                return inherited
         if any(map(_compares_addresses, value.cls.decorated)):
             return OBJECT
         decides = attribute_kinds.hashed_by(interp, value)
@@ -585,6 +598,18 @@ def kind_of(interp: Interp, value: v.Value, depth: int = 0) -> str:
     if isinstance(value, v.AnyOf):
         return _together([kind_of(interp, one, depth + 1) for one in value.values])
     return ""
+
+
+def _of_builtin(interp: Interp, value: v.Inst, depth: int) -> str | None:
+    """What an object is that is hashed like the tuple, text or number from whose class its own inherits; None where that
+    inherits from another class."""
+    held = fields(value)
+    if held is not None:
+        return kind_of(interp, v.Items("t", held), depth + 1)
+    bases = value.cls.external_bases()
+    if "builtins.tuple" in bases and value.args.pos:
+        return kind_of_elements(interp, value.args.pos[0], None, depth + 1)
+    return next((_OF_TYPES[one] for one in bases if one in _OF_TYPES), None)
 
 
 def _compares_addresses(decorator: v.Value) -> bool:

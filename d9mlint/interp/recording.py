@@ -867,6 +867,7 @@ ROLES = {
     "averages": "keeps an average of weights",
     "registers": "registers a function that a server, or a window, calls",
     "registers-start": "registers a function that a server calls before all others",
+    "only-decorates": "changes how a function that it decorates runs, not what calls it",
     "starts": "makes a program, which a framework starts, of what it decorates or is given, or of derived classes",
     "starts-named": "is imported by files of which a framework starts what has certain names",
     "calls-decorated": "decorates a function that some of its methods call",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -201,16 +201,35 @@ def is_quiet(interp: RunView, args: v.Args, entry: RngEntry) -> bool:
         ):
             # What a class of the program draws is seen where it is drawn.
             continue
-        if not isinstance(one, v.Obj):
-            return False
-        named = one.api in entry.quiet_parts and _always(one.args.kw.get("p"))
-        draws = [known for known in interp.kb.rng(one.api) if known.draws]
-        if not named and of_unknown_library(interp.kb, one.api):
-            # Whether it draws is not known.
-            continue
-        if not named and (not draws or any(_draws_as_made(interp, one.args, known) for known in draws)):
+        if not isinstance(one, v.Obj) or not all(
+            _is_quiet_part(interp, one.api, args, entry) for args in _by_chance(one)
+        ):
             return False
     return True
+
+
+def _is_quiet_part(interp: RunView, api: str, args: v.Args, entry: RngEntry) -> bool:
+    """Whether a part of a library is never applied, or always and alike, as far as is known."""
+    probability = args.kw.get("p")
+    if isinstance(probability, v.Lit) and probability.value == 0:
+        return True
+    if api in entry.quiet_parts and _always(probability):
+        return True
+    if of_unknown_library(interp.kb, api):
+        # Whether it draws is not known.
+        return True
+    draws = [known for known in interp.kb.rng(api) if known.draws]
+    return bool(draws) and not any(_draws_as_made(interp, args, known) for known in draws)
+
+
+def _by_chance(part: v.Obj) -> Iterator[v.Args]:
+    """What a part is made with, for each probability of being applied that it may be given: ``p=1.0 if train else 0.0``."""
+    probability = part.args.kw.get("p")
+    if not isinstance(probability, v.AnyOf):
+        yield part.args
+        return
+    for one in v.alternatives(probability):
+        yield v.Args(part.args.pos, {**part.args.kw, "p": one}, part.args.star, part.args.dstar)
 
 
 def of_unknown_library(kb: Knowledge, api: str) -> bool:

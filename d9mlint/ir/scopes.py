@@ -274,6 +274,39 @@ def changes_only_if(stmt: m.For | m.While) -> dict[str, list[m.Compare]]:
     return result
 
 
+def assigned_in(
+    body: Sequence[m.Stmt], name: str
+) -> Iterator[tuple[m.Stmt, tuple[tuple[m.Name, bool], ...]]]:
+    """The statements of a block, and of those in them, that assign a name, with the variables that are true or false where
+    they run, as tests around them ask."""
+    for one in body:
+        names: set[str] = set()
+        bound_by(one, names)
+        if name in names:
+            yield one, ()
+        for part in ("body", "orelse", "final"):
+            asked = _asked_by(one, part == "body") if isinstance(one, m.If) else ()
+            for stmt, tests in assigned_in(getattr(one, part, ()), name):
+                yield stmt, (*asked, *tests)
+        for handler in (*getattr(one, "handlers", ()), *getattr(one, "cases", ())):
+            bound_by(handler, names)
+            if name in names:
+                yield one, ()
+            yield from assigned_in(handler.body, name)
+
+
+def _asked_by(stmt: m.If, holds: bool) -> tuple[tuple[m.Name, bool], ...]:
+    """The variables that a test asks, and what they are where it holds, or where it does not."""
+    tests = conjuncts(stmt.test) if holds else [stmt.test]
+    found: list[tuple[m.Name, bool]] = []
+    for test in tests:
+        turned = isinstance(test, m.Unary) and test.op == "not"
+        asked = test.operand if isinstance(test, m.Unary) and turned else test
+        if isinstance(asked, m.Name):
+            found.append((asked, holds is not turned))
+    return tuple(found)
+
+
 def conjuncts(test: m.Expr) -> list[m.Expr]:
     """The tests that all hold where a test does."""
     if isinstance(test, m.BoolOp) and test.op == "and":

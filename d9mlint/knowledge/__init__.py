@@ -102,8 +102,8 @@ class Knowledge:
         self._replacing: dict[str, list[GeneratorEntry]] = {}
         self._seeded_with: dict[str, list[str]] = {}
         for generator in self.generators.values():
-            if generator.seeded_with:
-                self._seeded_with.setdefault(generator.seeded_with, []).append(generator.id)
+            for name in generator.seeded_with:
+                self._seeded_with.setdefault(name, []).append(generator.id)
             for name in generator.replaces:
                 self._replacing.setdefault(name, []).append(generator)
         self._results = dict(compiled.results)

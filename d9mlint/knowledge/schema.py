@@ -283,6 +283,7 @@ Role = Literal[
     "registers",
     "registers-start",
     "registers-hook",
+    "only-decorates",
     "starts",
     "starts-named",
     "flattens",
@@ -607,7 +608,7 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     recommend, ``where`` the place of that call unless it is the start of the program; ``rule`` reports draws
     without a seed. ``starts`` says how it begins: from ``entropy``, or from a ``constant``, so that it needs no
     seed. ``forked`` says how it begins in a child that ``fork`` makes: as a ``copy``, or from ``entropy`` again.
-    ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` one
+    ``seeded_from`` is the generator from which it takes its seed when it is first drawn from, ``seeded_with`` those
     whose seed is its seed too. In functions
     with one of the decorators ``inside`` it is meant where the generators that it ``replaces`` are named. In programs that
     use one of these ``frameworks`` the call of the framework is recommended.
@@ -622,7 +623,7 @@ class GeneratorEntry(_Entry, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     starts: Literal["entropy", "constant"] = "entropy"
     forked: Literal["copy", "entropy"] = "copy"
     seeded_from: str = ""
-    seeded_with: str = ""
+    seeded_with: list[str] = []
     inside: list[str] = []
     replaces: list[str] = []
     frameworks: list[FrameworkSeed] = []

@@ -23,8 +23,8 @@ def is_loaded_by_framework(known: Knowledge, modules: Modules, file: ModuleFile)
     classes = [one for one in file.facts.classes if one.parent <= 0 and one.cls < 0]
     decorators += [one for cls in classes for one in cls.decorators]
     bases = [one for cls in classes for one in cls.bases]
-    return any(_has(known, modules, file, one, _DECORATORS) for one in decorators) or any(
-        _has(known, modules, file, one, ("starts",)) for one in bases
+    return any(has_role(known, modules, file, one, _DECORATORS) for one in decorators) or any(
+        has_role(known, modules, file, one, ("starts",)) for one in bases
     )
 
 
@@ -64,7 +64,9 @@ def _imports(file: ModuleFile, libraries: Iterable[str]) -> bool:
     return not imported.isdisjoint(libraries)
 
 
-def _has(known: Knowledge, modules: Modules, file: ModuleFile, node: m.Expr, roles: tuple[Role, ...]) -> bool:
+def has_role(
+    known: Knowledge, modules: Modules, file: ModuleFile, node: m.Expr, roles: tuple[Role, ...]
+) -> bool:
     """Whether what an expression names, or calls, has one of these roles."""
     called = node.func if isinstance(node, m.Call) else node
     name = _full_name(modules, file, called.id) if isinstance(called, m.Name) else ""

@@ -54,7 +54,7 @@ def _names(loop: m.For | m.While) -> tuple[str, ...]:
 
 def _asked(loop: m.For | m.While) -> Iterator[str]:
     """The names in the tests that end a loop, and in what gives the variables there their values."""
-    held = list(_own(loop.body))
+    held = list(own_statements(loop.body))
     tests = [one.test for one in held if isinstance(one, m.If) and any(map(_ends, one.body))]
     if isinstance(loop, m.While):
         tests.append(loop.test)
@@ -77,7 +77,7 @@ def ends_by(run: RunView, loop: Loop) -> tuple[str, ...]:
 
 
 def _counters(loop: m.For | m.While) -> set[str]:
-    held = list(_own(loop.body))
+    held = list(own_statements(loop.body))
     counted = {name for one in held for name in _steps(one)}
     asked = names_in([one.test for one in held if isinstance(one, m.If) and any(map(_ends, one.body))])
     for one in held:
@@ -103,7 +103,7 @@ def _bad_rounds(test: m.If, counted: set[str], held: list[m.Stmt]) -> set[str]:
         return steps
     flag = name_of(test.test.operand if isinstance(test.test, m.Unary) else test.test)
     kept = (one.value for one in held if flag and isinstance(one, m.Assign) and flag in stored_names(one))
-    compared = names_in([one for one in (test.test, *kept) if _compares(one)])
+    compared = names_in([one for one in (test.test, *kept) if compares(one)])
     compared &= {name for stmt in blocks for name in stored_names(stmt)} - steps
     return steps | compared if compared else compared
 
@@ -142,11 +142,11 @@ def best_of(run: RunView, loop: Loop, call: Any) -> set[str]:
 def _best_in(body: list[m.Stmt], at: int | None) -> set[str]:
     """What a block compares to know whether to do the call at a place, and assigns where it does."""
     found = set[str]()
-    for one in _own(body):
+    for one in own_statements(body):
         if isinstance(one, m.If) and any(
             isinstance(part, m.Call) and part.start == at for part in nodes(one.body)
         ):
-            if _compares(one.test):
+            if compares(one.test):
                 stored = {name for stmt in one.body for name in stored_names(stmt)}
                 found |= names_in([one.test]) & (stored | _replaced_by_better(one, body))
             elif isinstance(one.test, m.Name):
@@ -157,8 +157,8 @@ def _best_in(body: list[m.Stmt], at: int | None) -> set[str]:
 def _compared_for(flag: m.If, name: str, body: Iterable[m.Stmt]) -> set[str]:
     """The variables that a loop compares to set a flag, and assigns where that is set, or from what they were:
     ``is_best = loss < best; best = min(loss, best)``."""
-    given = [stmt for stmt in _own(body) if isinstance(stmt, m.Assign)]
-    tests = [stmt.value for stmt in given if name in stored_names(stmt) and _compares(stmt.value)]
+    given = [stmt for stmt in own_statements(body) if isinstance(stmt, m.Assign)]
+    tests = [stmt.value for stmt in given if name in stored_names(stmt) and compares(stmt.value)]
     kept = {one for stmt in given for one in stored_names(stmt) if one in names_in([stmt.value])}
     kept |= {one for stmt in flag.body for one in stored_names(stmt)}
     return names_in(tests) & kept
@@ -167,14 +167,14 @@ def _compared_for(flag: m.If, name: str, body: Iterable[m.Stmt]) -> set[str]:
 def _replaced_by_better(test: m.If, body: Iterable[m.Stmt]) -> set[str]:
     """The variables of a test that a loop assigns elsewhere by the same comparison: ``best = max(best, score)``."""
     names, found = names_in([test.test]), set[str]()
-    for stmt in _own(body):
+    for stmt in own_statements(body):
         if isinstance(stmt, m.Assign):
             value = stmt.value
             chooses = isinstance(value, m.Call) and called_name(value) in _CHOOSING
-            chooses = chooses or (isinstance(value, m.IfExp) and _compares(value.test))
+            chooses = chooses or (isinstance(value, m.IfExp) and compares(value.test))
             if chooses and names <= names_in([value]):
                 found |= set(stored_names(stmt))
-        elif isinstance(stmt, m.If) and stmt is not test and _compares(stmt.test):
+        elif isinstance(stmt, m.If) and stmt is not test and compares(stmt.test):
             if names_in([stmt.test]) == names:
                 found |= {name for part in stmt.body for name in stored_names(part)}
     return found
@@ -183,7 +183,7 @@ def _replaced_by_better(test: m.If, body: Iterable[m.Stmt]) -> set[str]:
 _CHOOSING = frozenset({"max", "min"})
 
 
-def _compares(test: m.Expr) -> bool:
+def compares(test: m.Expr) -> bool:
     """Whether a test is that one number is greater than another."""
     return any(isinstance(one, m.Compare) and not _ORDERING.isdisjoint(one.ops) for one in nodes([test]))
 
@@ -198,13 +198,13 @@ def _sets_flag(stmt: m.Stmt) -> str:
     return target.id if true and isinstance(target, m.Name) else ""
 
 
-def _own(body: Iterable[m.Stmt]) -> Iterator[m.Stmt]:
+def own_statements(body: Iterable[m.Stmt]) -> Iterator[m.Stmt]:
     """The statements of a loop, without those of loops in it."""
     for stmt in body:
         yield stmt
         if not isinstance(stmt, (m.For, m.While)):
             for name in ("body", "orelse", "final"):
-                yield from _own(getattr(stmt, name, ()))
+                yield from own_statements(getattr(stmt, name, ()))
 
 
 def _ends(stmt: m.Stmt) -> bool:

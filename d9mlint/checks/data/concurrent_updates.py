@@ -71,7 +71,7 @@ def shared(run: RunView, node: Any, func: v.Func | v.Partial, thread: v.Value | 
     taken from a list may be each thread's own.
     """
     since = next((one.start for one in reversed(run.loops) if one.frame.env is run.frame.env), run.now)
-    turns = _turns(running(run))
+    bound = turns(running(run))
     found: list[v.Value] = []
     inner = func
     while isinstance(inner, v.Partial):
@@ -80,14 +80,14 @@ def shared(run: RunView, node: Any, func: v.Func | v.Partial, thread: v.Value | 
         return []
     env: v.Env | None = inner.env
     while env is not None:
-        found += [value for name, value in env.all().items() if name not in turns]
+        found += [value for name, value in env.all().items() if name not in bound]
         env = env.parent
     given = (
         [one for one in node.keywords if one.name in ("target", "args")] if isinstance(node, m.Call) else []
     )
     for part in given:
         for one in part.value.elts if isinstance(part.value, m.Seq) else [part.value]:
-            if isinstance(one, m.Name) and one.id.partition(".")[0] not in turns:
+            if isinstance(one, m.Name) and one.id.partition(".")[0] not in bound:
                 value = run.value_of(one)
                 receiver = value.receiver if isinstance(value, v.Func) else None
                 found += [value, receiver] if receiver is not None else [value]
@@ -112,7 +112,7 @@ def _with_parts(found: list[v.Value], since: int) -> list[v.Value]:
     return every
 
 
-def _turns(function: m.Function | None) -> set[str]:
+def turns(function: m.Function | None) -> set[str]:
     """The variables that loops and comprehensions of a function bind."""
     names: set[str] = set()
     for one in nodes(function.body) if function is not None else ():
@@ -127,8 +127,8 @@ def _given_to_all(run: RunView, inst: v.Inst) -> list[v.Value]:
         return []
     functions = run.whole(run.frame.file).functions
     around = [one for one in functions if any(node is inst.node for node in nodes(one.body))]
-    turns = _turns(around[-1]) if around else None
-    if turns is None:
+    bound = turns(around[-1]) if around else None
+    if bound is None:
         return []
     expressions = [*inst.node.args, *(one.value for one in inst.node.keywords)]
     values = [*inst.args.pos, *(inst.args.kw.get(one.name or "", v.NONE) for one in inst.node.keywords)]
@@ -137,5 +137,5 @@ def _given_to_all(run: RunView, inst: v.Inst) -> list[v.Value]:
     return [
         value
         for node, value in zip(expressions, values, strict=True)
-        if isinstance(node, m.Name) and node.id.partition(".")[0] not in turns
+        if isinstance(node, m.Name) and node.id.partition(".")[0] not in bound
     ]

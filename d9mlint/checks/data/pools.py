@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.base.findings import Step
-from d9mlint.checks.base import Rule
+from d9mlint.checks.base import Rule, argument_node
 from d9mlint.checks.data import concurrent_updates
 from d9mlint.checks.drawing import Observer, fits_unseeded, what_is_drawn
 from d9mlint.checks.inference.sampling import GENERATING, samples
@@ -23,9 +23,10 @@ from d9mlint.interp.library.processes import (
 from d9mlint.interp.library.weights import LOADING_METHODS
 from d9mlint.interp.listening import on, on_call, on_call_if, on_method
 from d9mlint.interp.memory import remembered, remembered_table
-from d9mlint.interp.places import Where
+from d9mlint.interp.places import Where, running
 from d9mlint.interp.state import Site
 from d9mlint.interp.text import node_text
+from d9mlint.ir import nodes as m
 from d9mlint.ir.traversal import called_name
 
 if TYPE_CHECKING:
@@ -221,9 +222,10 @@ class Pools(Rule):
         thread: v.Value | None = None,
     ) -> None:
         """Several workers run a function, which has all its arguments: it must draw nothing that they share, and update
-        no weights."""
+        no weights. ``thread``: an object that no other of them has."""
         given = func.args.values() if isinstance(func, v.Partial) else []
         made = [one for one in given if _made_for_item(self.run, call.node, one)]
+        made += _made_by_constructor(thread)
         if processes and name in POOL_METHODS:
             # Each task is pickled with its function and gets a copy of what that holds, in the state that it had here.
             made += _pickled(func)
@@ -311,9 +313,10 @@ class Pools(Rule):
         """A thread is made."""
         func = _function(call.args.get("target", 1))
         if several_at_once(self.run, call.node) and func is not None:
-            self.races(
-                call, v.Partial(func, of_thread(call.args)), "the function passed to `Thread`", "Thread"
-            )
+            given = v.Partial(func, of_thread(call.args))
+            method = argument_node(call.node, "target", 1)
+            alone = func.receiver if isinstance(func, v.Func) and _is_of_each(self.run, method) else None
+            self.races(call, given, "the function passed to `Thread`", "Thread", thread=alone)
 
     @on_method("start")
     def started(self, call: CallEvent) -> None:
@@ -469,6 +472,23 @@ def _pickled(func: v.Value) -> list[v.Value]:
         found += inner
         level = inner
     return found
+
+
+def _made_by_constructor(owner: v.Value | None) -> list[v.Value]:
+    """What an object holds that was made after it: its constructor makes it, for each object again."""
+    held = owner.attrs.values() if isinstance(owner, v.Inst) else ()
+    return [
+        one
+        for one in held
+        if isinstance(owner, v.Inst) and isinstance(one, v.Obj) and one.birth > owner.birth
+    ]
+
+
+def _is_of_each(run: RunView, method: m.Expr | None) -> bool:
+    """Whether an expression is a method of the variable of a loop or comprehension over several objects."""
+    if not isinstance(method, m.Name) or method.id.count(".") != 1:
+        return False
+    return method.id.partition(".")[0] in concurrent_updates.turns(running(run))
 
 
 def _made_for_item(interp: RunView, node: Any, value: v.Value) -> bool:

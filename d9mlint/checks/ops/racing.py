@@ -423,8 +423,7 @@ class Ops(ModesByWay, XlaDevices, Feeds, Rule):
         places = [one for one in _indices(index) if _is_tensor(one)]
         if not places:
             return
-        if any(form(one).distinct or form(one).dtype in MASKS for one in places):
-            # A mask too names each place at most once.
+        if _name_once(places):
             return
         role = self.run.kb.role(index.api, "gives-indices") if isinstance(index, v.Obj) else None
         if role is not None and isinstance(index, v.Obj) and all_hold(index.args, role.when) is True:
@@ -544,13 +543,18 @@ def _writes_one_place(run: RunView, call: CallEvent, entry: OpEntry) -> bool:
         return False
     index, values = entry.overwritten
     places, written = (call.args.get(one.arg, one.pos) for one in entry.overwritten)
-    if places is None or written is None or _are_one(written):
+    if places is None or written is None or _are_one(written) or _name_once(_indices(places)):
         return False
     if any(index_updates.has_duplicates(run, one) for one in _indices(places)):
         return True
     target = argument_node(call.node, index.arg, index.pos)
     source = argument_node(call.node, values.arg, values.pos)
     return target is not None and source is not None and collide(run, _indices(places), target, [source])
+
+
+def _name_once(indices: Iterable[v.Value]) -> bool:
+    """Whether each place is named at most once: by different positions, or by a mask."""
+    return any(form(one).distinct or form(one).dtype in MASKS for one in indices)
 
 
 def _are_one(written: v.Value) -> bool:

@@ -2050,7 +2050,7 @@ class Seeds(GraphVariables, SeedOptions, Rule):
                 severity = Severity.WARNING
             if severity is None and not training and weak is not None and self._tries_a_model(rng):
                 severity = Severity.WARNING
-            if generator.rule == LIBRARY_SEED:
+            if generator.rule == LIBRARY_SEED and not generator.seeded_with:
                 message += ": seeds of other libraries do not reach it"
         if remedy == ("graph",) and graph is not None:
             # The seed goes to the start of its body, or into the configuration of the estimator.

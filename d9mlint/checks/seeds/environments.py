@@ -19,19 +19,23 @@ from d9mlint.interp.frames import Frame
 from d9mlint.interp.library.environments import INSIDE, is_own
 from d9mlint.interp.listening import on, on_call_if, on_method, on_object_attribute
 from d9mlint.interp.memory import remembered
+from d9mlint.interp.named_sizes import assignments
 from d9mlint.interp.naming import needs_form_only
-from d9mlint.interp.places import Where, calls, function
-from d9mlint.interp.rng import GENERATOR_TYPES
+from d9mlint.interp.places import Where, calls, function, running
+from d9mlint.interp.rng import GENERATOR_TYPES, of_unknown_library
 from d9mlint.interp.state import Site
 from d9mlint.interp.storage import made_at
 from d9mlint.interp.text import call_text, written
 from d9mlint.interp.trail import FunctionKey
 from d9mlint.ir import nodes as m
+from d9mlint.ir.scopes import own_names
 from d9mlint.ir.traversal import called_name, nodes, parents, receiver
 from d9mlint.project.entry_points import imports_of
 
 _GENERATORS = ("np_random", "_np_random")
 """The attributes of environments and spaces that hold what they draw from."""
+_UNWRAPPED = "unwrapped"
+"""The attribute of a wrapper with the environment in it."""
 
 
 class Handed(NamedTuple):
@@ -39,6 +43,15 @@ class Handed(NamedTuple):
 
     place: Where
     remedy: str
+
+
+class Reset(NamedTuple):
+    """Where the environments are made that a reset can be about, the option that leads to its path, and the call of the
+    program from which its variable has the environment, where that is known."""
+
+    ones: frozenset[Site]
+    aside: str
+    through: Site | None
 
 
 class Environments(Rule):
@@ -50,12 +63,14 @@ class Environments(Rule):
     """Whether something is seeded of which it is not known which environments it stands for."""
     seeded_ones = remembered(set[Site])
     """Where environments are made that are seeded."""
+    seeded_through = remembered(set[tuple[Site, Site]])
+    """The same for those that a variable has from a call of the program, as of a function that makes environments, with
+    that call: others that the same place makes are not seeded by that."""
     seeded_aside = remembered(set[tuple[str, Site | None]])
     """Where environments are made that are seeded on a path that only an option leads to, with the option; None for an
     environment of which that is not known."""
-    resets = remembered(dict[tuple[frozenset[Site], str, FunctionKey], Where])
-    """The first reset without a seed, by where the environments are made that it can be about, by the option that
-    leads to its path, and by the function that it is in."""
+    resets = remembered(dict[tuple[Reset, FunctionKey], Where])
+    """The first reset without a seed of some environments in a function."""
     resets_written = remembered(dict[Site, str])
     """How environments are written where they are reset."""
     seeded_by_method = remembered(bool)
@@ -74,7 +89,7 @@ class Environments(Rule):
     """The functions that show something."""
     vector_resets = remembered(set[Site])
     """Where vectors are reset whose `reset` takes no seed."""
-    looked_at = remembered(list[tuple[frozenset[Site], Where]])
+    looked_at = remembered(list[tuple[frozenset[Site], Site | None, Where]])
     """Resets of which the program has only asked for the form of the observation, since the last step."""
     space_seeded = remembered(bool)
     """Whether a space is seeded of which it is not known whose it is."""
@@ -167,13 +182,13 @@ class Environments(Rule):
                 option = v.option_of(value) if value is not None else ""
                 place = self._left_out(call, option)
                 if needs_form_only(self.run, call.node):
-                    self.looked_at.append((ones, place))
+                    self.looked_at.append((ones, self._through(call.node, ones), place))
                 else:
-                    self._reset(place, ones)
+                    self._reset(place, ones, self._through(call.node, ones))
             return
         if name == "reset" and "seed" in call.args.kw and not vector and isinstance(owner, v.Obj):
             self.seeded_by_reset = True
-        self._seed(ones)
+        self._seed(ones, self._through(call.node, ones))
 
     @on_object_attribute(*_GENERATORS)
     def generator_set(self, event: ObjectAttributeEvent) -> None:
@@ -185,18 +200,40 @@ class Environments(Rule):
         if _space(owner):
             self._seed_space(owner)
             return
-        while isinstance(owner, v.Member) and owner.name == "unwrapped":
-            owner = owner.owner
         self._seed(self._made_at(owner))
 
-    def _seed(self, ones: frozenset[Site]) -> None:
+    def _seed(self, ones: frozenset[Site], through: Site | None = None) -> None:
         """Environments are seeded: those that are made here, or some that are not known."""
         if aside := self.run.state.aside:
             self.seeded_aside.update((aside, one) for one in ones or (None,))
+        elif ones and through is not None:
+            self.seeded_through.update((one, through) for one in ones)
         elif ones:
             self.seeded_ones.update(ones)
         else:
             self.seeded = True
+
+    def _through(self, node: Any, ones: frozenset[Site]) -> Site | None:
+        """The call of the program that gives the variable an environment whose method is called, where that is the only
+        value of the variable and the environment is made elsewhere: in a function that may be called again."""
+        name = receiver(node) if isinstance(node, m.Call) else ""
+        body = running(self.run)
+        if (
+            body is None
+            or not ones
+            or not name.isidentifier()
+            or any(one.name == name for one in body.params)
+        ):
+            return None
+        given = list(assignments(self.run, name))
+        if len(given) != 1 or not isinstance(given[0], m.Call) or name not in own_names(body):
+            return None
+        through = self.run.here(given[0])
+        if all(one.path == through.path and through.start <= one.start < through.end for one in ones):
+            return None
+        # What wraps an environment that is there gives it to others too.
+        parts = (one for one in nodes([given[0]]) if isinstance(one, m.Name))
+        return None if any(self._made_at(self.run.value_of(one)) & ones for one in parts) else through
 
     def _is_form(self, node: Any) -> bool:
         """Whether the program only asks a sample for its form, or gives it to a model as an example."""
@@ -305,20 +342,20 @@ class Environments(Rule):
         types = owner_types(self.run, owner) if owner is not None else []
         return any(t.startswith(("torch.", "random.", "numpy.", "tf.")) for t in types)
 
-    def _reset(self, place: Where, ones: frozenset[Site]) -> None:
-        self.resets.setdefault((ones, place.aside, place.function), place)
+    def _reset(self, place: Where, ones: frozenset[Site], through: Site | None = None) -> None:
+        self.resets.setdefault((Reset(ones, place.aside, through), place.function), place)
 
-    def _first_resets(self) -> Iterator[tuple[frozenset[Site], str, Where]]:
+    def _first_resets(self) -> Iterator[tuple[Reset, Where]]:
         """For some environments and an option that leads there, the first reset without a seed: one on the path to
         training or to what is written before any other, and one in a function that shows nothing before one that does."""
         places = [place for flag in (TRAIN, KEEPS) if (place := where(self.run, flag)) is not None]
-        found: dict[tuple[frozenset[Site], str], list[Where]] = {}
-        for (ones, by, _), one in self.resets.items():
-            found.setdefault((ones, by), []).append(one)
-        for (ones, by), several in found.items():
+        found: dict[Reset, list[Where]] = {}
+        for (reset, _), one in self.resets.items():
+            found.setdefault(reset, []).append(one)
+        for reset, several in found.items():
             on_path = [one for one in several if any(to.flow[: len(one.flow)] == one.flow for to in places)]
             quiet = [one for one in several if one.function not in self.showing]
-            yield ones, by, (on_path or quiet or several)[0]
+            yield reset, (on_path or quiet or several)[0]
 
     @on_call_if(lambda rule, api: rule.run.kb.call_is("shows", api))
     def shown(self, call: CallEvent) -> None:
@@ -335,6 +372,12 @@ class Environments(Rule):
         found: set[Site] = set()
         for one in v.alternatives(owner) if owner is not None else ():
             wrapper = one.receiver if isinstance(one, v.Super) else one
+            if isinstance(one, v.Member) and one.name == _UNWRAPPED:
+                inner = self._made_at(one.owner)
+                if not inner:
+                    return frozenset()
+                found |= inner
+                continue
             if isinstance(wrapper, v.Inst) and INSIDE in wrapper.attrs:
                 inner = self._made_at(wrapper.attrs[INSIDE])
                 if not inner:
@@ -358,9 +401,8 @@ class Environments(Rule):
                 found.add(site)
                 continue
             # What a library wraps around one environment passes on the seed.
-            wrapped = (
-                self._made_at(parts[0]) if len(parts) == 1 and one.api.startswith(_RL_LIBRARIES) else None
-            )
+            wraps = one.api.startswith(_RL_LIBRARIES) or of_unknown_library(self.run.kb, one.api)
+            wrapped = self._made_at(parts[0]) if len(parts) == 1 and wraps else None
             if not wrapped:
                 return frozenset()
             found |= wrapped
@@ -465,9 +507,9 @@ class Environments(Rule):
             self.step_values.update(len(to.elts) for to in statement.targets if isinstance(to, m.Seq))
         if not self.looked_at or self._of_another_library(call.owner):
             return
-        for ones, place in self.looked_at:
+        for ones, through, place in self.looked_at:
             if not ones or not (known := self._made_at(call.owner)) or known & ones:
-                self._reset(place, ones)
+                self._reset(place, ones, through)
         self.looked_at = []
 
     @on_method("set_env")
@@ -531,20 +573,29 @@ class Environments(Rule):
         if self.seeded:
             return
         # The seed of one environment does not reach another.
-        done = set(self.seeded_ones)
-        resets = [(ones, one) for ones, by, one in self._first_resets() if not self._seeded_with(by, ones)]
+        seeded_ones = {*self.seeded_ones, *(one for one, _ in self.seeded_through)}
+        done = set(seeded_ones)
+        resets = [
+            (one, place)
+            for one, place in self._first_resets()
+            if not self._seeded_with(one.aside, one.ones)
+            if one.through is None or self.seeded_through.isdisjoint((made, one.through) for made in one.ones)
+        ]
         # A path that needs no option is what a program does.
         resets.sort(key=lambda one: bool(one[1].aside))
-        if resets and not resets[0][0]:
+        if resets and not resets[0][0].ones:
             if not done:
                 # It may be about any of them.
                 self._never_seeded(resets[0][1], next(map(self._remedy, self.handed), ""))
                 return
         options: set[str] = set()
-        for ones, reset in resets:
-            if ones and done.isdisjoint(ones) and reset.option not in options:
+        reported: set[Site] = set()
+        for (ones, _, through), reset in resets:
+            others = done if through is None else {*self.seeded_ones, *reported}
+            if ones and others.isdisjoint(ones) and reset.option not in options:
                 # An option that seeds several environments is one cause.
                 options |= {reset.option} - {""}
+                reported |= ones
                 known = [self._remedy(one) for one in sorted(ones) if one in self.handed]
                 self._never_seeded(reset, next(iter(known), ""), ones=ones)
                 done |= ones
@@ -556,7 +607,7 @@ class Environments(Rule):
             if made not in done:
                 self._never_seeded(handed.place, self._remedy(made), ones=frozenset([made]))
                 done.add(made)
-        done -= self.seeded_ones
+        done -= seeded_ones
         seeded = self.space_seeded or bool(self.spaces)
         for ones, explorer in self.explorers.items():
             if done.isdisjoint(ones) and self.with_spaces.isdisjoint(ones) and not seeded:

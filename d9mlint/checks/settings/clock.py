@@ -26,6 +26,7 @@ from d9mlint.ir import nodes as m
 from d9mlint.ir.derived import derived_names, elements, holds
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.growing import GROWING
+from d9mlint.ir.scopes import heads
 from d9mlint.ir.traversal import called_name, nodes, parents, statements
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ class Clock(Rule):
         drawn = derived_names(function, places, lambda name: "")
         end = max(getattr(one, "end", 0) for one in nodes([loop.stmt]))
         kept = {name for stmt in statements(loop.stmt.body) for name in _kept(stmt, drawn, places)} & drawn
+        kept |= {name for stmt in statements(loop.stmt.body) for name in _kept_at(stmt, drawn, places)}
         above = parents(function)
         uses: dict[str, m.Name] = {}
         for one in nodes(function.body):
@@ -218,6 +220,17 @@ def _kept(stmt: m.Stmt, drawn: set[str], places: tuple[int, ...]) -> Iterator[st
     value = stmt.value
     if value is not None and (holds(value, places) or not drawn.isdisjoint(elements(value, lambda name: ""))):
         yield from (one.id.partition(".")[0] for one in nodes(targets) if isinstance(one, m.Name))
+
+
+def _kept_at(stmt: m.Stmt, drawn: set[str], places: tuple[int, ...]) -> Iterator[str]:
+    """The variables to whose elements a statement writes where something drawn says: ``visits[action] += 1``."""
+    if not isinstance(stmt, (m.Assign, m.AugAssign)):
+        return
+    for target in stmt.targets if isinstance(stmt, m.Assign) else [stmt.target]:
+        while isinstance(target, m.Subscript):
+            if holds(target.index, places) or not drawn.isdisjoint(elements(target.index, lambda name: "")):
+                yield from heads([target.value])
+            target = target.value
 
 
 def _is_stored(node: m.Name, above: dict[int, Any]) -> bool:

@@ -292,8 +292,8 @@ def _is_hashed_by_place(cls: v.Cls) -> bool:
 
 def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | None:
     """``map(hash, names)``: the hash of each element; ``map(set, rows)``: a set of each, ``map(list, sets)``: what is in
-    each set; ``map(renamed, table.items())``: what a function makes of each entry of a known table; None for what calls
-    another function, and for other calls."""
+    each set, ``map(list, zip(*rows))``: a list of each column; ``map(renamed, table.items())``: what a function makes of
+    each entry of a known table; None for what calls another function, and for other calls."""
     if api != "builtins.map" or len(args.pos) != 2 or args.star:
         return None
     function, given = args.pos
@@ -307,6 +307,12 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         found = sample(interp, given, _written(node, 1))
         one = found[0] if found else element(interp, given)
         return v.Items("l", [_hash(interp, HASHING, v.Args([one]), node) or v.UNKNOWN], True)
+    if isinstance(function, v.Ext) and _are_rows(given) and function.name in _COPYING:
+        made_of = (
+            _sequence(_COPYING[function.name])(interp, function.name, v.Args([one]), None)
+            for one in given.elts
+        )
+        return v.Items("l", [one or v.UNKNOWN for one in made_of])
     if isinstance(function, v.Ext) and function.name in _SETS:
         inner = element(interp, given)
         if isinstance(inner, v.Items) and is_empty(interp, inner):
@@ -318,6 +324,16 @@ def map_each(interp: Interp, api: str, args: v.Args, node: Any) -> v.Value | Non
         if order is not None:
             return v.Items("l", [interp.orders.carried(v.Obj("builtins.list"), order)], True)
     return None
+
+
+_COPYING = {"builtins.list": "l", "builtins.tuple": "t"}
+
+
+def _are_rows(value: v.Value) -> TypeGuard[v.Items]:
+    """Whether a value has a few lists, of which all are known, as the columns of some rows."""
+    if not isinstance(value, v.Items) or value.open or value.kind == "s" or not 0 < len(value.elts) <= _MOST:
+        return False
+    return all(isinstance(one, v.Items) for one in value.elts)
 
 
 def _is_data(value: v.Value) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from d9mlint.interp import values as v
-from d9mlint.interp.orders import merge
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -46,7 +45,7 @@ def make(interp: Interp, kind: v.Obj, args: v.Args, node: Any) -> v.Value | None
     for place, name in enumerate(kind.data.names):
         one.attrs[name] = args.get(name, place) or v.UNKNOWN
     if interp.orders.any:
-        return interp.orders.carried(one, merge(interp.orders.deep(value) for value in args.values()))
+        return interp.orders.carried(one, interp.orders.deep(v.Items("t", list(args.values()))))
     return one
 
 

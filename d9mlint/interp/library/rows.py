@@ -72,8 +72,8 @@ def _holds_objects(rows: v.Items) -> bool:
 
 
 def columns(rows: v.Items) -> v.Items | None:
-    """What ``zip(*rows)`` gives; None where the rows hold no tensors, or are not known well enough."""
-    if rows.kind == "s" or not _holds_tensors(rows):
+    """What ``zip(*rows)`` gives; None where the rows are not known well enough."""
+    if rows.kind == "s" or rows.order is not None or len(rows.elts) > _MOST_ROWS:
         return None
     cells = [cell for row in rows.elts if (cell := _cells(row)) is not None]
     widths = {len(row) for row in cells}
