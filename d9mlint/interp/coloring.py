@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from d9mlint.interp import values as v
 from d9mlint.interp.naming import running
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.growing import GROWING
 from d9mlint.ir.liveness import reaches_by_text
 from d9mlint.ir.scopes import own_names, target_names
-from d9mlint.ir.traversal import nodes, parents
+from d9mlint.ir.traversal import nodes, parents, variables
 
 if TYPE_CHECKING:
     from d9mlint.interp.view import RunView
@@ -204,10 +205,8 @@ class _Colors:
 
 
 def _reads(fn: m.Function, name: str) -> Iterator[tuple[m.Function, m.Name]]:
-    assigned = {id(one) for one in _targets(fn)}
-    for one in nodes(fn.body):
-        if isinstance(one, m.Name) and one.id.partition(".")[0] == name and id(one) not in assigned:
-            yield fn, one
+    assigned = _targets(fn)
+    yield from ((fn, one) for one in variables(fn).get(name, ()) if id(one) not in assigned)
     for default in (*fn.decorators, *(x.default for x in fn.params if x.default)):
         for one in nodes([default]):
             if isinstance(one, m.Name) and one.id.partition(".")[0] == name:
@@ -233,13 +232,20 @@ def _names_function(fn: m.Function, named: m.Function) -> Iterator[m.Expr]:
 
 def _reads_attribute(fn: m.Function, attribute: str) -> Iterator[m.Expr]:
     """Where a function reads an attribute of this name, of any object."""
-    assigned = {id(one) for one in _targets(fn)}
+    assigned = _targets(fn)
+    yield from (one for one in _attributes(fn).get(attribute, ()) if id(one) not in assigned)
+
+
+@memoized
+def _attributes(fn: m.Function) -> dict[str, list[m.Name | m.Attr]]:
+    """Where a function names each attribute, of any object; memoised while it lives."""
+    found: dict[str, list[m.Name | m.Attr]] = {}
     for one in nodes([*fn.body, *fn.decorators, *(x.default for x in fn.params if x.default)]):
-        if isinstance(one, m.Name):
-            if attribute in one.id.split(".")[1:] and id(one) not in assigned:
-                yield one
-        elif isinstance(one, m.Attr) and attribute in one.name.split("."):
-            yield one
+        if isinstance(one, (m.Name, m.Attr)):
+            parts = one.id.split(".")[1:] if isinstance(one, m.Name) else one.name.split(".")
+            for name in dict.fromkeys(parts):
+                found.setdefault(name, []).append(one)
+    return found
 
 
 def _gets(target: m.Expr, iterated: Any, given: Any) -> m.Expr:
@@ -258,10 +264,13 @@ def _gets(target: m.Expr, iterated: Any, given: Any) -> m.Expr:
     return target.elts[place] if place < len(target.elts) else target
 
 
-def _targets(function: m.Function) -> Iterator[m.Name]:
-    """The names that a function assigns, where it does so."""
+@memoized
+def _targets(function: m.Function) -> frozenset[int]:
+    """The names that a function assigns where it does so, by id; memoised while it lives."""
+    found: set[int] = set()
     for one in nodes(function.body):
         targets = one.targets if isinstance(one, m.Assign) else [one.target] if isinstance(one, m.For) else []
         for target in targets:
             if isinstance(target, (m.Name, m.Seq)):
-                yield from (inner for inner in nodes([target]) if isinstance(inner, m.Name))
+                found.update(id(inner) for inner in nodes([target]) if isinstance(inner, m.Name))
+    return frozenset(found)

@@ -9,6 +9,7 @@ from d9mlint.interp.containers import CONTAINERS
 from d9mlint.interp.naming import called_in_library, running
 from d9mlint.ir import liveness
 from d9mlint.ir import nodes as m
+from d9mlint.ir.bodies import memoized
 from d9mlint.ir.forms import only_form
 from d9mlint.ir.traversal import nodes, parents
 
@@ -30,14 +31,11 @@ def is_only_optimized(run: RunView, node: Any) -> bool:
     names = liveness.stored_names(stmt)
     if len(names) != 1 or not _is_kept(run, function, stmt, node):
         return False
-    if any(isinstance(one, m.Const) and one.value == _KEY for one in nodes(function.body)):
+    calls = _asking_for_parameters(function)
+    if calls is None:
         return False
     above = parents(function)
-    asked = [
-        one.func
-        for one in nodes(function.body)
-        if isinstance(one, m.Call) and isinstance(one.func, m.Name) and _is_given(run, above, one)
-    ]
+    asked = [one.func for one in calls if isinstance(one.func, m.Name) and _is_given(run, above, one)]
     passed = {id(one) for one in asked if one.id.partition(".")[0] in names}
     others = run.entry is not frame.file or frame.file.path in run.imported_files
     if not passed and (
@@ -47,6 +45,20 @@ def is_only_optimized(run: RunView, node: Any) -> bool:
     if not liveness.is_dead_besides(function, stmt, passed, others):
         return False
     return not liveness.may_be_shared(run.whole(frame.file), function, names)
+
+
+@memoized
+def _asking_for_parameters(function: m.Function) -> list[m.Call] | None:
+    """The calls in a function that ask variables for their parameters; None where it asks an optimizer for its own.
+    Memoised while the function lives."""
+    found: list[m.Call] = []
+    for one in nodes(function.body):
+        if isinstance(one, m.Const) and one.value == _KEY:
+            return None
+        if isinstance(one, m.Call) and isinstance(one.func, m.Name):
+            if one.func.id.partition(".")[2] in _PARAMETERS:
+                found.append(one)
+    return found
 
 
 def _is_kept(run: RunView, function: m.Function, stmt: m.Assign, node: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from d9mlint.ir import nodes as m
 from d9mlint.ir.bodies import memoized
-from d9mlint.ir.traversal import called_name, is_none, nodes, parents
+from d9mlint.ir.traversal import called_name, is_none, nodes, parents, variables
 
 FORM = frozenset({"shape", "ndim", "dtype", "size", "dim", "numel", "device", "requires_grad"})
 """Attributes of arrays that say nothing of their elements."""
@@ -40,9 +40,9 @@ def asked_for_form(function: m.Function, node: Any) -> set[str] | None:
 
 
 @memoized
-def _named(function: m.Function) -> tuple[m.Name | m.ScopeDecl | m.Lambda, ...]:
-    """The names in a function, and what else may use them; memoised while the function lives."""
-    return tuple(one for one in nodes(function.body) if isinstance(one, (m.Name, m.ScopeDecl, m.Lambda)))
+def _shares_names(function: m.Function) -> bool:
+    """Whether lambdas in a function may use its variables, or it uses those of others; memoised while it lives."""
+    return any(isinstance(one, (m.ScopeDecl, m.Lambda)) for one in nodes(function.body))
 
 
 def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> set[str] | None:
@@ -55,20 +55,23 @@ def rounds_ask_for_form(function: m.Function, loop: m.For, numbered: bool) -> se
             return None
         target = target.elts[1]
     bound = target.elts if isinstance(target, m.Seq) else [target]
+    if _shares_names(function):
+        return None
     names, left, asked = set[str](), [bound], 0
     stored = set[int]()
     for targets in left:
+        new = set[str]()
         for one in targets:
             if not isinstance(one, m.Name) or "." in one.id:
                 return None
-            names.add(one.id)
+            new.add(one.id)
             stored.add(id(one))
+        new -= names
+        names |= new
         if len(names) > _MOST_NAMES:
             return None
-        for use in _named(function):
-            if isinstance(use, (m.ScopeDecl, m.Lambda)):
-                return None
-            if use.id.partition(".")[0] not in names or id(use) in stored:
+        for use in (one for name in sorted(new) for one in variables(function).get(name, ())):
+            if id(use) in stored:
                 continue
             item = _whole(use, above)
             if use.id.partition(".")[2].partition(".")[0] in FORM or _asks(above.get(id(item)), item):

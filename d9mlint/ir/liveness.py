@@ -33,6 +33,7 @@ _NONE: frozenset[str] = frozenset()
 _shared: dict[int, tuple[object, frozenset[str]]] = memo()
 _constants: dict[int, tuple[object, Mapping[str, bool]]] = memo()
 _decided: dict[tuple[int, frozenset[tuple[str, bool]]], tuple[object, frozenset[int]]] = memo()
+_besides: dict[tuple[int, frozenset[int], bool], tuple[m.Function, frozenset[int]]] = memo()
 
 
 class _Exits(NamedTuple):
@@ -126,8 +127,12 @@ def is_dead(function: m.Function, stmt: m.Assign | m.AnnAssign, decided: Mapping
 
 def is_dead_besides(function: m.Function, stmt: m.Assign, passed: Set[int], kept: bool) -> bool:
     """Whether the function does not read what an assignment of it stores, but for some uses, by id. What a module has
-    ``kept`` others may read."""
-    return stmt.start in _found(function, passed=passed, kept=kept)
+    ``kept`` others may read. Memoised while the function lives."""
+    key = id(function), frozenset(passed), kept
+    known = _besides.get(key)
+    if known is None or known[0] is not function:
+        known = _besides[key] = (function, _found(function, passed=passed, kept=kept))
+    return stmt.start in known[1]
 
 
 def asked(test: m.Expr, outcome: bool = True) -> tuple[m.Name | None, bool]:

@@ -101,7 +101,7 @@ def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[_Holding]:
     """The tests of a function that are decided where a call in it is made."""
     in_loop = False
     while block:
-        inner = next((one for one in block if holds_call([one], offset)), None)
+        inner = next((one for one in _around(block, offset) if holds_call([one], offset)), None)
         for one in block:
             if one is inner:
                 break
@@ -127,12 +127,17 @@ def _holding(block: Sequence[m.Stmt], offset: int) -> Iterator[_Holding]:
 
 def holds_call(block: Sequence[m.Stmt], offset: int) -> bool:
     """Whether a call that begins at a place is in a block."""
-    # Of statements in source order only the last that begins before can hold it; a decorator stands before its definition.
+    return any(isinstance(one, m.Call) and one.start == offset for one in nodes(_around(block, offset)))
+
+
+def _around(block: Sequence[m.Stmt], offset: int) -> Sequence[m.Stmt]:
+    """The statements of a block that may hold a call that begins at a place: of those in source order the last that begins
+    before; a decorator stands before its definition."""
     after = next((i for i, one in enumerate(block) if one.start > offset), len(block))
     around = block[max(after - 1, 0) : after]
     if after < len(block) and isinstance(block[after], (m.FunctionDef, m.ClassDef)):
-        around = [*around, block[after]]
-    return any(isinstance(one, m.Call) and one.start == offset for one in nodes(around))
+        return [*around, block[after]]
+    return around
 
 
 def _asked(frame: Frame, body: list[m.Stmt], test: m.Expr, outcome: bool) -> Iterator[Test]:
