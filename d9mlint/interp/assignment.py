@@ -44,7 +44,6 @@ from d9mlint.interp.places import running
 from d9mlint.ir import nodes as m
 from d9mlint.ir.growing import grows_items_of
 from d9mlint.ir.scopes import counted_attributes
-from d9mlint.ir.traversal import alike, nodes
 
 if TYPE_CHECKING:
     from d9mlint.interp.interpreter import Interp
@@ -84,27 +83,12 @@ def assign(interp: Interp, target: m.Expr, value: v.Value) -> None:
     elif isinstance(target, m.Subscript):
         if _is_lone(value) and (function := running(interp)) is not None:
             # Another round adds to the set of a key: `if word in table: table[word].add(tag)`, `else: table[word] = {tag}`.
-            value.open = value.open or _may_have_more(interp, function, target.value)
+            value.open = value.open or grows_items_of(function, target.value)
         set_item(interp, interp.eval(target.value), interp.eval(target.index), value, target)
     elif isinstance(target, m.Seq):
         _unpack(interp, target, value)
     elif isinstance(target, m.Star):
         assign(interp, target.value, v.UNKNOWN)
-
-
-def _may_have_more(interp: Interp, function: m.Function, container: m.Expr) -> bool:
-    """Whether what a container holds may grow in another round: a function puts something into it, or computes it from what
-    the container held before, as ``table[word] = table.get(word, set()) | {tag}``."""
-    stmt = interp.statement
-    read = nodes([stmt.value]) if isinstance(stmt, m.Assign) else ()
-    return grows_items_of(function, container) or any(_names_alike(one, container) for one in read)
-
-
-def _names_alike(node: Any, container: m.Expr) -> bool:
-    """Whether an expression names a container, or something of it."""
-    if isinstance(node, m.Name) and isinstance(container, m.Name):
-        return node.id == container.id or node.id.startswith(f"{container.id}.")
-    return alike(node, container)
 
 
 def _is_lone(value: v.Value) -> TypeGuard[v.Items]:
